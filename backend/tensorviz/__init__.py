@@ -1,0 +1,3 @@
+"""tensorviz shows what a PyTorch model really executed."""
+
+__version__ = "0.1.0"
