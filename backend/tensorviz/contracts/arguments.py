@@ -172,5 +172,13 @@ Argument = TypeAliasType(
     ],
 )
 
-for _model in (SliceArgument, SequenceArgument, NamedTupleArgument, Entry, DictArgument, NamedArgument, DataclassArgument):
+for _model in (
+    SliceArgument,
+    SequenceArgument,
+    NamedTupleArgument,
+    Entry,
+    DictArgument,
+    NamedArgument,
+    DataclassArgument,
+):
     _model.model_rebuild()

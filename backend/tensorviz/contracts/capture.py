@@ -28,7 +28,7 @@ AttemptId = Annotated[str, Field(pattern=r"^att-[0-9a-f]{16}$")]
 
 Dimension = (
     Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)]
-    | Annotated[str, Field(pattern=r"^[A-Za-z(*+-].*$", max_length=256)]
+    | Annotated[str, Field(pattern=r"^[A-Za-z(*+-][^\n]*$", max_length=256)]
 )
 """A size, stride or offset: a number, or the text of a symbolic expression where torch knows no number."""
 
@@ -314,9 +314,7 @@ class ModuleCoverage(Model):
     """Only of the executed path: ``not_observed`` is a module without a recorded call."""
 
     module: ModuleId
-    state: Literal[
-        "observed", "failed", "not_observed", "capture_limited", "static_only", "unresolved", "state"
-    ]
+    state: Literal["observed", "failed", "not_observed", "capture_limited", "static_only", "unresolved", "state"]
 
 
 class Coverage(Model):
