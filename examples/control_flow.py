@@ -1,6 +1,6 @@
 """A model whose path depends on its data: what it executes cannot be read from its source alone.
 
-    tensorviz capture examples/control_flow.py:Router
+    tensorviz capture examples/control_flow.py
 
 What to look for in the capture:
 

@@ -1,6 +1,6 @@
 """A small translation model: an encoder and a decoder that share most of what they have.
 
-    tensorviz capture examples/encoder_decoder.py:EncoderDecoder
+    tensorviz capture examples/encoder_decoder.py
 
 What to look for in the capture:
 

@@ -1,6 +1,6 @@
 """ResNet-18 with its real widths, on a small image.
 
-    tensorviz capture examples/resnet.py:ResNet
+    tensorviz capture examples/resnet.py
 
 What to look for in the capture:
 

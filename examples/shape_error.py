@@ -1,6 +1,6 @@
 """A classifier that cannot run: its third layer expects 128 features and is given 64.
 
-    tensorviz capture examples/shape_error.py:Classifier
+    tensorviz capture examples/shape_error.py
 
 What to look for in the capture:
 
