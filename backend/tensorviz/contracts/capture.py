@@ -42,6 +42,7 @@ ReasonCode = Literal[
     "invocation_limit",
     "value_limit",
     "byte_limit",
+    "path_limit",  # more registered paths than are listed
     "argument_limit",  # depth, items or text of an argument tree
     "unsupported_argument",  # an object that the recorder does not read
     "unsupported_tensor",  # a tensor whose metadata could not be read

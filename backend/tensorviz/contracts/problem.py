@@ -16,6 +16,7 @@ ProblemCode = Literal[
     "torch_missing",
     "torch_too_old",
     # the worker ran, and there is nothing to capture
+    "source_changed",  # the file is no longer the one that the plan was made for
     "syntax_error",
     "import_failed",
     "import_exited",

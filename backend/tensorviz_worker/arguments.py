@@ -1,0 +1,218 @@
+"""Encodes everything that a dispatcher or module call can carry as the contract's typed tree, straight to JSON text.
+
+Nothing of the user's is called: containers are read through the built-in methods of their base class, dataclasses
+through their instance dictionary, and an object that is none of these is opaque, by type name alone.
+"""
+
+import enum
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tensorviz_worker.journal import quote
+from tensorviz_worker.tensors import type_name
+
+NONE = '{"kind":"none"}'
+_MAX_LEVEL = 56
+"""JSON containers inside one another, so that a whole capture stays below the contract's 64."""
+_MAX_INT_BITS = 13_000
+_TORCH_KINDS: "dict[type, str]" = {
+    torch.dtype: "dtype",
+    torch.device: "device",
+    torch.layout: "layout",
+    torch.memory_format: "memory_format",
+}
+_SYMBOLS: "dict[type, str]" = {torch.SymInt: "int", torch.SymFloat: "float", torch.SymBool: "bool"}
+
+
+def to_float(number: float) -> str:
+    """The contract's float text: shortest round-trip digits, ``nan``, ``inf``, ``-inf``, and ``-0`` kept apart from 0."""
+    text = float.__repr__(number)
+    return "-0" if text == "-0.0" else text
+
+
+def opaque(kind: type, reason: str) -> str:
+    return f'{{"kind":"opaque","type":{quote(type_name(kind))},"reason":"{reason}"}}'
+
+
+class ArgumentEncoder:
+    """``reference(tensor, path)`` gives the encoded tensor argument; ``path`` is where in the tree it was met."""
+
+    def __init__(self, reference: "Callable[[Tensor, Any], str]", depth: int, items: int, text: int) -> None:
+        self._reference = reference
+        self._depth = depth
+        self._max_items = items
+        self._max_text = text
+        self._items = 0
+        self._open: list[int] = []
+        self._scalars: dict[type, Callable[[Any], str]] = {
+            type(None): lambda _: NONE,
+            bool: lambda value: '{"kind":"bool","value":true}' if value else '{"kind":"bool","value":false}',
+            int: self._int,
+            float: lambda value: f'{{"kind":"float","value":"{to_float(value)}"}}',
+            complex: lambda value: (
+                f'{{"kind":"complex","real":"{to_float(value.real)}","imag":"{to_float(value.imag)}"}}'
+            ),
+            str: self._str,
+            type(Ellipsis): lambda _: '{"kind":"ellipsis"}',
+            torch.Generator: lambda value: f'{{"kind":"generator","device":{quote(str(value.device))}}}',
+            **{kind: self._symbol for kind in _SYMBOLS},
+            **{kind: self._torch for kind in _TORCH_KINDS},
+        }
+
+    def encode(self, value: Any, path: Any) -> str:
+        """The tree of one argument or result that sits at ``path``."""
+        if isinstance(value, Tensor):
+            return self._reference(value, path)
+        scalar = self._scalars.get(type(value))
+        if scalar is not None:
+            return scalar(value)
+        self._items = 0
+        self._open.clear()
+        return self._node(value, path, 0, 2)
+
+    def _node(self, value: Any, path: Any, depth: int, level: int) -> str:
+        self._items += 1
+        if self._items > self._max_items:
+            return opaque(type(value), "item_limit")
+        if isinstance(value, Tensor):
+            return self._reference(value, path)
+        kind = type(value)
+        scalar = self._scalars.get(kind)
+        if scalar is not None:
+            return scalar(value)
+        if isinstance(value, enum.Enum):
+            return f'{{"kind":"enum","type":{quote(type_name(kind))},"name":{quote(_enum_name(value))}}}'
+        reader = self._reader(value)
+        if reader is None:
+            return self._subclassed_scalar(value) or opaque(kind, "unsupported_type")
+        if id(value) in self._open:
+            return opaque(kind, "cycle")
+        if depth >= self._depth or level >= _MAX_LEVEL:
+            return opaque(kind, "depth_limit")
+        self._open.append(id(value))
+        try:
+            return reader(value, path, depth + 1, level)
+        finally:
+            self._open.pop()
+
+    def _reader(self, value: Any) -> "Callable[[Any, Any, int, int], str] | None":
+        if isinstance(value, tuple):
+            return self._namedtuple if _field_names(value) is not None else self._sequence
+        if isinstance(value, list):
+            return self._sequence
+        if isinstance(value, dict):
+            return self._dict
+        if isinstance(value, slice):
+            return self._slice
+        return self._dataclass if _dataclass_fields(value) is not None else None
+
+    def _sequence(self, value: Any, path: Any, depth: int, level: int) -> str:
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        if type(value) not in (list, tuple, torch.Size) and not _is_structseq(value):
+            return opaque(type(value), "unsupported_type")
+        return f'{{"kind":"{kind}","items":[{self._items_of(value, path, depth, level)}]}}'
+
+    def _items_of(self, value: Any, path: Any, depth: int, level: int) -> str:
+        iterate = tuple.__iter__ if isinstance(value, tuple) else list.__iter__
+        return ",".join(
+            self._node(item, (*path, "items", index), depth, level + 2) for index, item in enumerate(iterate(value))
+        )
+
+    def _namedtuple(self, value: Any, path: Any, depth: int, level: int) -> str:
+        fields = ",".join(quote(name) for name in _field_names(value) or ())
+        items = self._items_of(value, path, depth, level)
+        return f'{{"kind":"namedtuple","type":{quote(type_name(type(value)))},"fields":[{fields}],"items":[{items}]}}'
+
+    def _dict(self, value: Any, path: Any, depth: int, level: int) -> str:
+        entries = []
+        for index, (key, item) in enumerate(_stored_items(value)):
+            at = (*path, "entries", index)
+            key_text = self._node(key, (*at, "key"), depth, level + 3)
+            entries.append(f'{{"key":{key_text},"value":{self._node(item, (*at, "value"), depth, level + 3)}}}')
+        name = "null" if type(value) is dict else quote(type_name(type(value)))
+        return f'{{"kind":"dict","type":{name},"entries":[{",".join(entries)}]}}'
+
+    def _dataclass(self, value: Any, path: Any, depth: int, level: int) -> str:
+        stored = object.__getattribute__(value, "__dict__")
+        fields = []
+        for index, name in enumerate(name for name in _dataclass_fields(value) or () if name in stored):
+            text = self._node(stored[name], (*path, "fields", index, "value"), depth, level + 3)
+            fields.append(f'{{"name":{quote(name)},"value":{text}}}')
+        return f'{{"kind":"dataclass","type":{quote(type_name(type(value)))},"fields":[{",".join(fields)}]}}'
+
+    def _slice(self, value: slice, path: Any, depth: int, level: int) -> str:
+        parts = [
+            f'"{name}":{self._node(getattr(value, name), (*path, name), depth, level + 1)}'
+            for name in ("start", "stop", "step")
+        ]
+        return '{"kind":"slice",' + ",".join(parts) + "}"
+
+    def _int(self, value: int) -> str:
+        if int.bit_length(value) > _MAX_INT_BITS:
+            return opaque(int, "text_limit")
+        return f'{{"kind":"int","value":"{int.__repr__(value)}"}}'
+
+    def _str(self, value: str) -> str:
+        if len(value) > self._max_text:
+            return opaque(str, "text_limit")
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            return opaque(str, "unsupported_type")  # half of a surrogate pair has no UTF-8 form
+        return f'{{"kind":"string","value":{quote(value)}}}'
+
+    def _symbol(self, value: Any) -> str:
+        text = str(value)[: self._max_text]
+        return f'{{"kind":"symbolic","type":"{_SYMBOLS[type(value)]}","expression":{quote(text)}}}'
+
+    def _torch(self, value: Any) -> str:
+        return f'{{"kind":"{_TORCH_KINDS[type(value)]}","value":{quote(str(value))}}}'
+
+    def _subclassed_scalar(self, value: Any) -> "str | None":
+        """An int, float or str of a subclass, such as numpy's float64, is that number to the dispatcher."""
+        if isinstance(value, int):
+            return self._int(int.__int__(value))
+        if isinstance(value, float):
+            return f'{{"kind":"float","value":"{to_float(float.__float__(value))}"}}'
+        return self._str(str.__str__(value)) if isinstance(value, str) else None
+
+
+def _enum_name(value: enum.Enum) -> str:
+    return str(value.__dict__.get("_name_") or value.__dict__.get("_value_"))[:1024] or "?"
+
+
+def _field_names(value: Any) -> "tuple[str, ...] | None":
+    """A named tuple's fields. torch's return types, such as ``torch.return_types.max``, are structseqs with fields too."""
+    if type(value) is tuple:
+        return None
+    names = type.__getattribute__(type(value), "__dict__").get("_fields")
+    if isinstance(names, tuple) and len(names) == tuple.__len__(value) and all(type(name) is str for name in names):
+        return names
+    return _structseq_names(value)
+
+
+def _is_structseq(value: Any) -> bool:
+    return hasattr(type(value), "n_sequence_fields")
+
+
+def _structseq_names(value: Any) -> "tuple[str, ...] | None":
+    if not _is_structseq(value):
+        return None
+    names = getattr(type(value), "__match_args__", None)
+    return names if isinstance(names, tuple) and len(names) == tuple.__len__(value) else None
+
+
+def _stored_items(value: "dict[Any, Any]") -> "Iterator[tuple[Any, Any]]":
+    """The entries in a dict's own storage, without calling a method that a subclass may have overridden."""
+    if isinstance(value, OrderedDict):
+        return ((key, dict.__getitem__(value, key)) for key in OrderedDict.__iter__(value))
+    return iter(dict.items(value))
+
+
+def _dataclass_fields(value: Any) -> "tuple[str, ...] | None":
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    if not isinstance(fields, dict) or not isinstance(getattr(value, "__dict__", None), dict):
+        return None
+    return tuple(fields)

@@ -1,0 +1,103 @@
+"""The recorder: one dispatch mode and one module-call hook that turn what happens into journal lines at once.
+
+    Recorder            the user's handle: start, stop, and what went wrong with us
+      _Mode             sees every dispatched operation        begin -> kernel -> end
+      _call             stands in for nn.Module.__call__       enter -> forward -> exit
+      Facts             values, versions, effects, modules: the state behind the ids
+
+No tensor is kept: what a later event needs is held through weak references. Our own mistakes never reach the program:
+the first one ends the recording with a reason, and the program goes on.
+"""
+
+import threading
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from tensorviz_worker.facts import Facts, Limits
+from tensorviz_worker.sources import SourceMap
+
+_original_call = torch.nn.Module.__call__
+_recorders: "dict[int, Recorder]" = {}
+
+
+class _Mode(TorchDispatchMode):
+    def __init__(self, recorder: "Recorder") -> None:
+        super().__init__()
+        self._recorder = recorder
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        recorder = self._recorder
+        token = recorder.guarded(recorder.facts.begin, func, args, kwargs)
+        if token is None:
+            return func(*args, **kwargs)
+        try:
+            output = func(*args, **kwargs)
+        except BaseException as error:
+            recorder.guarded(recorder.facts.fail, token, error)
+            raise
+        recorder.guarded(recorder.facts.end, token, output)
+        return output
+
+
+def _call(module: Any, *args: Any, **kwargs: Any) -> Any:
+    recorder = _recorders.get(threading.get_ident())
+    token = recorder.guarded(recorder.facts.enter, module, args, kwargs) if recorder is not None else None
+    if recorder is None or token is None:
+        return _original_call(module, *args, **kwargs)
+    try:
+        output = _original_call(module, *args, **kwargs)
+    except BaseException as error:
+        recorder.guarded(recorder.facts.leave_failed, token, error)
+        raise
+    recorder.guarded(recorder.facts.leave, token, output)
+    return output
+
+
+class Recorder:
+    """Records everything that this thread runs between ``start`` and ``stop``."""
+
+    def __init__(self, journal: Any, limits: Limits, workspace: str) -> None:
+        self.facts = Facts(journal, limits, SourceMap(journal.write, workspace))
+        self._mode = _Mode(self)
+        self._busy = False
+        self._thread = 0
+        self.failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Raises RuntimeError when this thread is being recorded already."""
+        self._thread = threading.get_ident()
+        if self._thread in _recorders:
+            raise RuntimeError("this thread is being recorded already; one recording at a time")
+        _recorders[self._thread] = self
+        torch.nn.Module.__call__ = _call  # type: ignore[method-assign]
+        self._mode.__enter__()
+
+    def stop(self, error: "BaseException | None" = None) -> None:
+        """Ends the recording; ``error`` is the exception that ended the program, if one did."""
+        self._mode.__exit__(None, None, None)
+        del _recorders[self._thread]
+        if not _recorders:
+            torch.nn.Module.__call__ = _original_call  # type: ignore[method-assign]
+        self.guarded(self.facts.finish, error)
+        if self.failure is not None:
+            self.facts.finish_broken(type(self.failure))
+
+    def describe(self, root: Any) -> None:
+        """Registers a module and all below it before it is first called."""
+        self.guarded(self.facts.register_root, root)
+
+    def guarded(self, step: Any, *arguments: Any) -> Any:
+        """One step of the recording. None when there is nothing to record, or nothing more."""
+        if self._busy or self.failure is not None:
+            return None
+        self._busy = True
+        try:
+            return step(*arguments)
+        except Exception as error:
+            self.failure = error
+            return None
+        finally:
+            self._busy = False

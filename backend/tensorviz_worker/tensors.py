@@ -1,0 +1,117 @@
+"""The facts of one tensor, read without dispatching anything and without touching its elements."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tensorviz_worker.journal import quote, to_json
+
+_is_functorch_wrapper = torch._C._functorch.is_functorch_wrapped_tensor
+_NUMBERS = (int, torch.SymInt)
+_PLAIN = (Tensor, torch.nn.Parameter)
+
+
+class Unreadable(Exception):
+    """The tensor's metadata cannot be read here, as that of a functorch wrapper inside a transform."""
+
+
+class Facts(NamedTuple):
+    """``text`` is the encoded part that a version does not change; ``storage`` the storage object or None."""
+
+    text: str
+    storage: Any
+    version: "int | None"
+    requires_grad: bool
+    fake: bool
+
+
+def type_name(kind: type) -> str:
+    """``module.QualifiedName`` of a class, as text that a contract name can hold."""
+    name = f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', kind.__name__)}"
+    return name.encode("utf-8", "replace").decode()[:1024] or "?"
+
+
+def is_fake(tensor: Tensor) -> bool:
+    return isinstance(tensor, torch._subclasses.FakeTensor)
+
+
+def counters(tensor: Tensor) -> "tuple[int | None, bool]":
+    """PyTorch's version counter and ``requires_grad``. Inference tensors have no version, and say so by raising."""
+    if type(tensor) not in _PLAIN:
+        with torch._C.DisableTorchFunctionSubclass():
+            return _version(tensor), tensor.requires_grad
+    return _version(tensor), tensor.requires_grad
+
+
+def _version(tensor: Tensor) -> "int | None":
+    try:
+        return tensor._version
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def read(tensor: Tensor) -> Facts:
+    """Raises Unreadable. The caller must have paused its own dispatch mode: some subclasses dispatch on attribute reads."""
+    try:
+        if _is_functorch_wrapper(tensor):
+            raise Unreadable
+        if type(tensor) in _PLAIN:
+            return _read(tensor)
+        with torch._C.DisableTorchFunctionSubclass():
+            return _read(tensor)
+    except Unreadable:
+        raise
+    except Exception as error:
+        raise Unreadable from error
+
+
+def _read(tensor: Tensor) -> Facts:
+    fake = is_fake(tensor)
+    shape = tuple(tensor.shape)
+    layout = tensor.layout
+    strided = layout is torch.strided and not tensor.is_nested
+    text = (
+        f'"type":{quote(_type_of(tensor, fake))},"shape":{_dimensions(shape)},'
+        f'"strides":{_dimensions(tensor.stride()) if strided else "null"},'
+        f'"storageOffset":{_dimension(tensor.storage_offset()) if strided else "null"},'
+        f'"dtype":{quote(str(tensor.dtype))},"device":{quote(str(tensor.device))},"layout":{quote(str(layout))}'
+    )
+    count = _count(shape)
+    if count is not None and strided:
+        text += f',"logicalBytes":{count * tensor.element_size()}'
+    return Facts(text, _storage(tensor) if strided else None, _version(tensor), tensor.requires_grad, fake)
+
+
+def _type_of(tensor: Tensor, fake: bool) -> str:
+    if fake:  # a fake tensor stands for the real one of the same program
+        return "torch.nn.parameter.Parameter" if isinstance(tensor, torch.nn.Parameter) else "torch.Tensor"
+    return type_name(type(tensor))
+
+
+def _storage(tensor: Tensor) -> Any:
+    try:
+        return tensor.untyped_storage()
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
+def _count(shape: "tuple[Any, ...]") -> "int | None":
+    total = 1
+    for size in shape:
+        if type(size) is not int:
+            return None
+        total *= size
+    return total
+
+
+def _dimensions(sizes: Any) -> str:
+    return "[" + ",".join(map(_dimension, sizes)) + "]"
+
+
+def _dimension(size: Any) -> str:
+    if type(size) is int:
+        return int.__repr__(size)
+    if not isinstance(size, _NUMBERS):
+        raise Unreadable
+    return quote(str(size)[:256]) if isinstance(size, torch.SymInt) else to_json(int(size))
