@@ -19,6 +19,7 @@ NONE = '{"kind":"none"}'
 _MAX_LEVEL = 56
 """JSON containers inside one another, so that a whole capture stays below the contract's 64."""
 _MAX_INT_BITS = 13_000
+_PROFILER_RANGE = "__torch__.torch.classes.profiler._RecordFunction"
 _TORCH_KINDS: "dict[type, str]" = {
     torch.dtype: "dtype",
     torch.device: "device",
@@ -86,6 +87,8 @@ class ArgumentEncoder:
             return scalar(value)
         if isinstance(value, enum.Enum):
             return f'{{"kind":"enum","type":{quote(type_name(kind))},"name":{quote(_enum_name(value))}}}'
+        if isinstance(value, torch.ScriptObject) and value._type().qualified_name() == _PROFILER_RANGE:
+            return '{"kind":"record_function"}'
         reader = self._reader(value)
         if reader is None:
             return self._subclassed_scalar(value) or opaque(kind, "unsupported_type")

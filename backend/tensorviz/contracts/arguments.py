@@ -78,6 +78,12 @@ class GeneratorArgument(Model):
     device: Name
 
 
+class RecordFunctionArgument(Model):
+    """The handle of a profiler range, which torch passes between the operators that open and close it."""
+
+    kind: Literal["record_function"]
+
+
 class EnumArgument(Model):
     kind: Literal["enum"]
     type: Name
@@ -159,6 +165,7 @@ Argument = TypeAliasType(
         | StringArgument
         | TorchArgument
         | GeneratorArgument
+        | RecordFunctionArgument
         | EnumArgument
         | SymbolicArgument
         | EllipsisArgument
