@@ -99,12 +99,13 @@ def summarize(document: Json, size: int, created: int) -> CaptureSummary:
     root = next((call for call in document["invocations"] if call["parent"] is None), None)
     definitions = document["definitions"]
     modules = document["modules"]
+    files = {file["id"]: file["path"] for file in document["source"]["files"]}
     return CaptureSummary(
         id=document["id"],
         attempt=document["attempt"],
         status=document["status"],
         target=document["execution"]["target"],
-        file=next((file["path"] for file in document["source"]["files"] if file["root"] == "workspace"), None),
+        file=files.get(document["execution"]["file"]),
         model=definitions[int(modules[int(root["module"][1:])]["definition"][1:])]["type"] if root else None,
         reasons=tuple(reason["code"] for reason in document["reasons"]),
         operations=len(document["operations"]),

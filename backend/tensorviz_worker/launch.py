@@ -48,9 +48,10 @@ def _attempt(plan: "dict[str, Any]", journal: FileJournal) -> None:
     _verify(plan)
     path, roots, name = plan["file"], list(plan["roots"]), plan["target"]
     recorder = Recorder(journal, Limits(**plan["limits"]), plan["workspace"])
+    file = recorder.sources.cite(path)
     if name == target.SCRIPT:
         chosen = _user_step("import_failed", lambda: target.script(path, roots))
-        _execution(journal, plan, chosen, ("none", None))
+        _execution(journal, plan, file, chosen, ("none", None))
         _run(journal, recorder, chosen.build)
         return
     module = _user_step("import_failed", lambda: target.load(path, roots))
@@ -61,7 +62,7 @@ def _attempt(plan: "dict[str, Any]", journal: FileJournal) -> None:
         if plan["mode"] != "as_is":
             model.train(plan["mode"] == "train")
         inputs = _inputs(plan, module, model, fake)
-        _execution(journal, plan, chosen, (inputs.kind, inputs.name))
+        _execution(journal, plan, file, chosen, (inputs.kind, inputs.name))
         recorder.describe(model)
         _run(journal, recorder, lambda: model(*inputs.args, **inputs.kwargs))
 
@@ -141,10 +142,13 @@ def _faked(mode: Any, value: Any) -> Any:
     )
 
 
-def _execution(journal: FileJournal, plan: "dict[str, Any]", chosen: Any, inputs: "tuple[str, str | None]") -> None:
+def _execution(
+    journal: FileJournal, plan: "dict[str, Any]", file: str, chosen: Any, inputs: "tuple[str, str | None]"
+) -> None:
     import torch
 
     record = {
+        "file": file,
         "target": chosen.name,
         "targetKind": chosen.kind,
         "inputs": {"kind": inputs[0], "name": inputs[1]},

@@ -60,7 +60,8 @@ class Recorder:
     """Records everything that this thread runs between ``start`` and ``stop``."""
 
     def __init__(self, journal: Any, limits: Limits, workspace: str) -> None:
-        self.facts = Facts(journal, limits, SourceMap(journal.write, workspace))
+        self.sources = SourceMap(journal.write, workspace)
+        self.facts = Facts(journal, limits, self.sources)
         self._mode = _Mode(self)
         self._busy = False
         self._thread = 0

@@ -76,6 +76,10 @@ class SourceMap:
             frame = frame.f_back
         return None
 
+    def cite(self, path: str) -> str:
+        """The id of a file, whether or not anything in it runs."""
+        return self._file(path).name
+
     def function(self, code: Any) -> "str | None":
         """The location of a function's definition."""
         if not isinstance(code, CodeType):

@@ -108,8 +108,12 @@ class InputSource(Model):
 
 
 class Execution(Model):
-    """What was run and how. Grad mode and training mode change the stream of operations, so they are facts of a capture."""
+    """What was run and how. Grad mode and training mode change the stream of operations, so they are facts of a capture.
 
+    ``file`` is the saved file that was run; null for a recording inside the caller's own process.
+    """
+
+    file: FileId | None
     target: Name
     targetKind: Literal["class", "factory", "instance", "script"]
     inputs: InputSource

@@ -1,0 +1,1 @@
+"""Pure functions of a validated capture: no process, socket, file or framework."""
