@@ -129,7 +129,7 @@ class _Parts:
         self.states: dict[str, Json] = {}
         self.calls: dict[str, Json] = {}
         self.operations: dict[str, Json] = {}
-        self.limits: list[str] = []
+        self.gaps: list[str] = []
         self.opaque: dict[str, tuple[int, str]] = {}
 
     @property
@@ -166,8 +166,8 @@ def _take(parts: _Parts, kind: str, body: Any) -> None:
         parts.modules[body["id"]]["paths"].extend(body["paths"])
     elif kind == "state":
         _take_state(parts, body)
-    elif kind == "limit":
-        parts.limits.append(body["code"])
+    elif kind == "gap":
+        parts.gaps.append(body["code"])
     else:
         parts.single[kind] = body
 
@@ -305,7 +305,7 @@ def _reasons(parts: _Parts, termination: Json) -> list[Json]:
     if "broken" in parts.single:
         found.append(_reason("instrumentation_error", 1, None, parts.single["broken"]["type"]))
     opaque = dict(parts.opaque)
-    for code in parts.limits:
+    for code in parts.gaps:
         count, subject = opaque.pop(code, (1, None))
         found.append(_reason(code, count, subject))
     found.extend(_reason(code, count, subject) for code, (count, subject) in opaque.items())
@@ -353,7 +353,7 @@ def _last_open(parts: _Parts) -> str | None:
 def _coverage(parts: _Parts) -> Json:
     finish = parts.single.get("finish")
     broken = "broken" in parts.single
-    stops = [code for code in parts.limits if code in ("operation_limit", "invocation_limit", "byte_limit")]
+    stops = [code for code in parts.gaps if code in ("operation_limit", "invocation_limit", "byte_limit")]
     return {
         "operations": _events(len(parts.operations), "operations", finish, broken, stops),
         "invocations": _events(len(parts.calls), "invocations", finish, broken, stops),
@@ -363,7 +363,7 @@ def _coverage(parts: _Parts) -> Json:
 
 
 def _value_stop(parts: _Parts) -> list[str]:
-    return [code for code in parts.limits if code == "value_limit"]
+    return [code for code in parts.gaps if code == "value_limit"]
 
 
 def _events(recorded: int, kind: str, finish: Json | None, broken: bool, stops: list[str]) -> Json:

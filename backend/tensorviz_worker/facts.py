@@ -19,6 +19,8 @@ from tensorviz_worker.sources import SourceMap
 _RESERVE = 64 * 1024
 _PER_CALL_RESERVE = 512
 _FIRST_USE = '{"kind":"external","reason":"first_use"}'
+hooks: "set[Any]" = set()
+"""The code objects of the recorder's hooks, through which every recorded exception passes."""
 _UNOBSERVED_WRITE = '{"kind":"external","reason":"unobserved_write"}'
 
 
@@ -74,6 +76,7 @@ class Facts:
         self._module_count = 0
         self._omitted = {"operations": 0, "invocations": 0, "values": 0}
         self._stopped: str | None = None
+        self._gaps: set[str] = set()
         self._last_failure: tuple[int, str] | None = None
         self._fake = False
 
@@ -180,7 +183,7 @@ class Facts:
         state: dict[int, tuple[str, Tensor, list[str]]] = {}
         for count, (path, module) in enumerate(modules.walk(root), 1):
             if count == modules.MAX_PATHS:
-                self._write('{"limit":{"code":"path_limit"}}')
+                self.gap("path_limit")
             paths.setdefault(id(module), (module, []))[1].append(path)
             _collect_state(module, path, state)
         for module, found in paths.values():
@@ -266,8 +269,8 @@ class Facts:
     def _no_value_left(self) -> bool:
         if not self._stopped and self._values < self._limits.values:
             return False
-        if not self._stopped and not self._omitted["values"]:
-            self._write('{"limit":{"code":"value_limit"}}')
+        if not self._stopped:
+            self.gap("value_limit")
         self._omitted["values"] += 1
         return True
 
@@ -353,7 +356,7 @@ class Facts:
     def _diagnose(self, error: BaseException, operation: "str | None") -> str:
         """The record of an exception: a new one, or that of the operation it came from."""
         last = self._last_failure
-        if operation is None and last is not None and last[0] == id(error) and _passed_through_us(error):
+        if operation is None and last is not None and last[0] == id(error) and _was_seen_below(error):
             return last[1]
         name = f"x{self._diagnostics}"
         self._diagnostics += 1
@@ -367,6 +370,12 @@ class Facts:
         }
         self._write(f'{{"diagnostic":{to_json(record)}}}')
         return name
+
+    def gap(self, code: str) -> None:
+        """Something happened that is not among the facts; the code is the contract's reason."""
+        if code not in self._gaps:
+            self._gaps.add(code)
+            self._write(f'{{"gap":{{"code":"{code}"}}}}')
 
     def finish(self, error: "BaseException | None") -> None:
         self._settle()
@@ -393,7 +402,7 @@ class Facts:
 
     def _stop(self, code: str) -> None:
         self._stopped = code
-        self._write(f'{{"limit":{{"code":"{code}"}}}}')
+        self.gap(code)
 
     def _omit(self, kind: str) -> None:
         self._omitted[kind] += 1
@@ -465,11 +474,11 @@ def _without_repeated_aliases(writes: "list[Write]") -> "list[Write]":
     return kept
 
 
-def _passed_through_us(error: BaseException) -> bool:
-    """Whether the exception came out of a dispatched kernel. Its ``id()`` alone could be that of an earlier one."""
-    trace = error.__traceback__
+def _was_seen_below(error: BaseException) -> bool:
+    """Whether the exception came through one of our hooks below this one. Its ``id()`` alone could be an earlier one's."""
+    trace = error.__traceback__ and error.__traceback__.tb_next
     while trace is not None:
-        if trace.tb_frame.f_code.co_name == "__torch_dispatch__" and trace.tb_frame.f_globals.get("__package__") == __package__:
+        if trace.tb_frame.f_code in hooks:
             return True
         trace = trace.tb_next
     return False

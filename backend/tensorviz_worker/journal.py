@@ -8,7 +8,8 @@ Each line is an object with one key, its kind. In order of life:
     file, location, definition, module, state, operator            tables that later lines cite by id
     enter, exit  a module call                        begin, end   an operation; begin is written before the kernel runs
     value        a tensor object at one version       settle       versions that autograd completed after the dispatch
-    diagnostic   an exception, by type                limit        a budget was spent: its reason code
+    diagnostic   an exception, by type                gap          something is missing: its reason code
+    fake         a fake tensor was seen               broken       our own failure ended the recording
     finish       how the run ended, and what was omitted
 
 A file journal is memory-mapped: what is written survives the death of the process without a system call per event.

@@ -3,6 +3,7 @@
     Recorder            the user's handle: start, stop, and what went wrong with us
       _Mode             sees every dispatched operation        begin -> kernel -> end
       _call             stands in for nn.Module.__call__       enter -> forward -> exit
+      _start            stands in for Thread.start             what another thread does is not seen, and said so
       Facts             values, versions, effects, modules: the state behind the ids
 
 No tensor is kept: what a later event needs is held through weak references. Our own mistakes never reach the program:
@@ -15,14 +16,22 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from tensorviz_worker import facts
 from tensorviz_worker.facts import Facts, Limits
 from tensorviz_worker.sources import SourceMap
 
-_original_call = torch.nn.Module.__call__
+_originals: "dict[str, Any]" = {}
 _recorders: "dict[int, Recorder]" = {}
 
 
 class _Mode(TorchDispatchMode):
+    supports_higher_order_operators = True  # else torch refuses them while we record
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Lets torch.compile compile while we record; else a compiled region that may not run eagerly fails."""
+        return True
+
     def __init__(self, recorder: "Recorder") -> None:
         super().__init__()
         self._recorder = recorder
@@ -46,14 +55,37 @@ def _call(module: Any, *args: Any, **kwargs: Any) -> Any:
     recorder = _recorders.get(threading.get_ident())
     token = recorder.guarded(recorder.facts.enter, module, args, kwargs) if recorder is not None else None
     if recorder is None or token is None:
-        return _original_call(module, *args, **kwargs)
+        return _originals["call"](module, *args, **kwargs)
     try:
-        output = _original_call(module, *args, **kwargs)
+        output = _originals["call"](module, *args, **kwargs)
     except BaseException as error:
         recorder.guarded(recorder.facts.leave_failed, token, error)
         raise
     recorder.guarded(recorder.facts.leave, token, output)
     return output
+
+
+def _start(thread: threading.Thread) -> None:
+    recorder = _recorders.get(threading.get_ident())
+    if recorder is not None:
+        recorder.guarded(recorder.facts.gap, "unobserved_thread")
+    _originals["start"](thread)
+
+
+facts.hooks.update((_Mode.__torch_dispatch__.__code__, _call.__code__))
+
+
+def _install() -> None:
+    if not _recorders:
+        _originals.update(call=torch.nn.Module.__call__, start=threading.Thread.start)
+        torch.nn.Module.__call__ = _call  # type: ignore[method-assign]
+        threading.Thread.start = _start  # type: ignore[method-assign]
+
+
+def _uninstall() -> None:
+    if not _recorders:
+        torch.nn.Module.__call__ = _originals["call"]  # type: ignore[method-assign]
+        threading.Thread.start = _originals["start"]  # type: ignore[method-assign]
 
 
 class Recorder:
@@ -72,16 +104,15 @@ class Recorder:
         self._thread = threading.get_ident()
         if self._thread in _recorders:
             raise RuntimeError("this thread is being recorded already; one recording at a time")
+        _install()
         _recorders[self._thread] = self
-        torch.nn.Module.__call__ = _call  # type: ignore[method-assign]
         self._mode.__enter__()
 
     def stop(self, error: "BaseException | None" = None) -> None:
         """Ends the recording; ``error`` is the exception that ended the program, if one did."""
         self._mode.__exit__(None, None, None)
         del _recorders[self._thread]
-        if not _recorders:
-            torch.nn.Module.__call__ = _original_call  # type: ignore[method-assign]
+        _uninstall()
         self.guarded(self.facts.finish, error)
         if self.failure is not None:
             self.facts.finish_broken(type(self.failure))
