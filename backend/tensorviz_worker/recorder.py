@@ -28,6 +28,11 @@ class _Mode(TorchDispatchMode):
     supports_higher_order_operators = True  # else torch refuses them while we record
 
     @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Without this, torch wraps every dispatch in a guard against compiling it, at a microsecond each."""
+        return False
+
+    @classmethod
     def ignore_compile_internals(cls) -> bool:
         """Lets torch.compile compile while we record; else a compiled region that may not run eagerly fails."""
         return True

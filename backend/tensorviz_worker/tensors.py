@@ -10,6 +10,9 @@ from tensorviz_worker.journal import quote, to_json
 _is_functorch_wrapper = torch._C._functorch.is_functorch_wrapped_tensor
 _NUMBERS = (int, torch.SymInt)
 _PLAIN = (Tensor, torch.nn.Parameter)
+_MAX_TEXTS = 4096
+_texts: "dict[Any, str]" = {}
+"""Encoded facts by what they say: a model has a few dozen kinds of tensors and thousands of values."""
 
 
 class Unreadable(Exception):
@@ -67,26 +70,41 @@ def read(tensor: Tensor) -> Facts:
 
 
 def _read(tensor: Tensor) -> Facts:
-    fake = is_fake(tensor)
+    strided = tensor.layout is torch.strided and not tensor.is_nested
+    stride, offset = (tensor.stride(), tensor.storage_offset()) if strided else (None, None)
+    kind = _type_of(tensor)
+    key = (kind, tensor.shape, stride, offset, tensor.dtype, tensor.device, tensor.layout)
+    try:
+        text = _texts.get(key)
+    except TypeError:  # a symbolic size has no hash
+        text = _describe(tensor, kind, stride, offset)
+    if text is None:
+        if len(_texts) >= _MAX_TEXTS:
+            _texts.clear()
+        text = _texts[key] = _describe(tensor, kind, stride, offset)
+    storage = _storage(tensor) if strided else None
+    return Facts(text, storage, _version(tensor), tensor.requires_grad, is_fake(tensor))
+
+
+def _describe(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
     shape = tuple(tensor.shape)
-    layout = tensor.layout
-    strided = layout is torch.strided and not tensor.is_nested
     text = (
-        f'"type":{quote(_type_of(tensor, fake))},"shape":{_dimensions(shape)},'
-        f'"strides":{_dimensions(tensor.stride()) if strided else "null"},'
-        f'"storageOffset":{_dimension(tensor.storage_offset()) if strided else "null"},'
-        f'"dtype":{quote(str(tensor.dtype))},"device":{quote(str(tensor.device))},"layout":{quote(str(layout))}'
+        f'"type":{quote(type_name(kind))},"shape":{_dimensions(shape)},'
+        f'"strides":{"null" if stride is None else _dimensions(stride)},'
+        f'"storageOffset":{"null" if offset is None else _dimension(offset)},'
+        f'"dtype":{quote(str(tensor.dtype))},"device":{quote(str(tensor.device))},"layout":{quote(str(tensor.layout))}'
     )
     count = _count(shape)
-    if count is not None and strided:
+    if count is not None and stride is not None:
         text += f',"logicalBytes":{count * tensor.element_size()}'
-    return Facts(text, _storage(tensor) if strided else None, _version(tensor), tensor.requires_grad, fake)
+    return text
 
 
-def _type_of(tensor: Tensor, fake: bool) -> str:
-    if fake:  # a fake tensor stands for the real one of the same program
-        return "torch.nn.parameter.Parameter" if isinstance(tensor, torch.nn.Parameter) else "torch.Tensor"
-    return type_name(type(tensor))
+def _type_of(tensor: Tensor) -> type:
+    """A fake tensor stands for the real one of the same program."""
+    if is_fake(tensor):
+        return torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else Tensor
+    return type(tensor)
 
 
 def _storage(tensor: Tensor) -> Any:
