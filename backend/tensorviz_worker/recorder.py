@@ -20,6 +20,7 @@ from tensorviz_worker import facts
 from tensorviz_worker.facts import Facts, Limits
 from tensorviz_worker.sources import SourceMap
 
+_function_modes = torch._C._len_torch_function_stack
 _originals: "dict[str, Any]" = {}
 _recorders: "dict[int, Recorder]" = {}
 
@@ -132,6 +133,9 @@ class Recorder:
             return None
         self._busy = True
         try:
+            if _function_modes():  # a mode of the program's, such as a default device, must not see what we read
+                with torch._C.DisableTorchFunction():
+                    return step(*arguments)
             return step(*arguments)
         except Exception as error:
             self.failure = error

@@ -18,6 +18,7 @@ import torch
 
 from tensorviz.contracts.capture import CaptureSnapshot, Exited, Limits
 from tensorviz.contracts.validate import parse_capture
+from tensorviz.errors import Refused
 from tensorviz.ingest import Ingested, Origin, assemble
 from tensorviz.views.outline import to_html, to_text
 from tensorviz_worker import facts
@@ -33,6 +34,7 @@ class Recording:
 
     def __init__(self) -> None:
         self._ingested: Ingested | None = None
+        self._refused: Refused | None = None
         self._snapshot: CaptureSnapshot | None = None
         self._returned: Any = None
         self.error: BaseException | None = None
@@ -66,12 +68,16 @@ class Recording:
         return target
 
     def __repr__(self) -> str:
-        return "<tensorviz recording, not finished>" if self._ingested is None else to_text(self.snapshot)
+        if self._ingested is None:
+            return f"<tensorviz recording, {'not finished' if self._refused is None else 'nothing captured'}>"
+        return to_text(self.snapshot)
 
     def _repr_html_(self) -> str:
         return to_html(self.snapshot)
 
     def _done(self) -> Ingested:
+        if self._refused is not None:
+            raise self._refused
         if self._ingested is None:
             raise RuntimeError("the recording has not finished: leave the 'with tensorviz.record(...)' block first")
         return self._ingested
@@ -115,7 +121,10 @@ def record(
     finally:
         recorder.stop(failure)
         origin = Origin(f"att-{secrets.token_hex(8)}", {"kind": "in_process"}, limits, (_UNCONFINED,))
-        run._ingested = assemble(journal.getvalue(), Exited(kind="exited", code=0), origin)
+        try:
+            run._ingested = assemble(journal.getvalue(), Exited(kind="exited", code=0), origin)
+        except Refused as error:  # told to those who ask for the capture; the program goes on
+            run._refused = error.with_traceback(None)
 
 
 def _execution(model: torch.nn.Module) -> dict[str, Any]:
