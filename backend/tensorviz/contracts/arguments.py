@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from tensorviz.contracts.base import Model, Name, Text
+from tensorviz.contracts.base import Many, Model, Name, Text
 
 ValueId = Annotated[str, Field(pattern=r"^v(0|[1-9][0-9]{0,9})$")]
 IntText = Annotated[str, Field(pattern=r"^(0|-?[1-9][0-9]*)$", max_length=4096)]
@@ -111,14 +111,14 @@ class SliceArgument(Model):
 
 class SequenceArgument(Model):
     kind: Literal["list", "tuple"]
-    items: tuple["Argument", ...]
+    items: Many["Argument"]
 
 
 class NamedTupleArgument(Model):
     kind: Literal["namedtuple"]
     type: Name
-    fields: tuple[Name, ...]
-    items: tuple["Argument", ...]
+    fields: Many[Name]
+    items: Many["Argument"]
 
 
 class Entry(Model):
@@ -127,11 +127,11 @@ class Entry(Model):
 
 
 class DictArgument(Model):
-    """A dict, or a subclass named by ``type``: the entries in its storage, in order. Overridden methods are not called."""
+    """A dict, or a subclass named by ``type``: the entries in its storage, in order, whatever its methods say."""
 
     kind: Literal["dict"]
     type: Name | None
-    entries: tuple[Entry, ...]
+    entries: Many[Entry]
 
 
 class NamedArgument(Model):
@@ -144,7 +144,7 @@ class NamedArgument(Model):
 class DataclassArgument(Model):
     kind: Literal["dataclass"]
     type: Name
-    fields: tuple[NamedArgument, ...]
+    fields: Many[NamedArgument]
 
 
 class OpaqueArgument(Model):

@@ -1,10 +1,11 @@
+# ruff: noqa: N815  (fields carry their wire names)
 """CaptureRequest -> ExecutionPlan -> RunAttempt: what was asked, what the worker was told, and how it went."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tensorviz.contracts.base import Count, Model, Name, Sha256, Text, absent
+from tensorviz.contracts.base import Count, Many, Model, Name, Sha256, Text, absent
 from tensorviz.contracts.capture import AttemptId, CaptureId, Limits
 from tensorviz.contracts.problem import Problem
 
@@ -38,7 +39,7 @@ class ExecutionPlan(Model):
     schemaVersion: Literal[1]
     attempt: AttemptId
     workspace: Name
-    roots: tuple[Name, ...]
+    roots: Many[Name]
     file: Name
     fileDigest: Sha256
     target: Name | None
@@ -85,7 +86,7 @@ class CaptureSummary(Model):
     target: Name
     file: Name | None
     model: Name | None
-    reasons: tuple[str, ...]
+    reasons: Many[str]
     operations: Count
     invocations: Count
     values: Count

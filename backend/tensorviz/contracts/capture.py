@@ -1,16 +1,17 @@
+# ruff: noqa: N815  (fields carry their wire names)
 """CaptureSnapshot v1: what one execution did, as far as it was observed, and what was not observed and why.
 
 Identifiers are a letter and the position in their own list (``o0`` is ``operations[0]``), so every reference resolves
 in one step. ``sequence``, ``entry`` and ``exit`` number one common order of events.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from tensorviz.contracts.arguments import Argument, NamedArgument, OpaqueArgument, TensorArgument, ValueId
-from tensorviz.contracts.base import Count, Model, Name, Path, Sha256, Text, absent
+from tensorviz.contracts.base import MAX_SAFE, Count, Many, Model, Name, Path, Sha256, Text, absent
 
 _INDEX = r"(0|[1-9][0-9]{0,9})$"
 OperationId = Annotated[str, Field(pattern="^o" + _INDEX)]
@@ -65,11 +66,11 @@ class SourceFile(Model):
 
 
 class SourceSnapshot(Model):
-    """The files the capture cites. ``digest`` identifies the workspace files among them; scope is never the whole import graph."""
+    """The files the capture cites, never the whole import graph. ``digest`` identifies those of the workspace."""
 
     digest: Sha256
     scope: Literal["partial"]
-    files: tuple[SourceFile, ...]
+    files: Many[SourceFile]
 
 
 class Location(Model):
@@ -108,7 +109,7 @@ class InputSource(Model):
 
 
 class Execution(Model):
-    """What was run and how. Grad mode and training mode change the stream of operations, so they are facts of a capture.
+    """What was run and how. Grad mode and training mode change what is dispatched, so they are facts of a capture.
 
     ``file`` is the saved file that was run; null for a recording inside the caller's own process.
     """
@@ -137,7 +138,7 @@ class Environment(Model):
     torch: Name
     platform: Name
     threads: Count
-    sandbox: tuple[SandboxFact, ...]
+    sandbox: Many[SandboxFact]
 
 
 class RegisteredPath(Model):
@@ -160,7 +161,7 @@ class ModuleInstance(Model):
 
     id: ModuleId
     definition: DefinitionId
-    paths: tuple[RegisteredPath, ...]
+    paths: Many[RegisteredPath]
     training: bool
 
 
@@ -169,7 +170,7 @@ class State(Model):
 
     id: StateId
     kind: Literal["parameter", "buffer"]
-    paths: Annotated[tuple[RegisteredPath, ...], Field(min_length=1)]
+    paths: Annotated[Many[RegisteredPath], Field(min_length=1)]
     value: ValueId | None
     unavailable: Literal["uninitialized", "unsupported_tensor", "value_limit"] = absent
 
@@ -223,8 +224,8 @@ Producer = TypeAliasType(
 class Value(Model):
     """One tensor object at one version. ``strides`` count elements; ``logicalBytes`` is ``numel() * element_size()``.
 
-    ``object`` and ``storage`` are identities: equal shapes say nothing. ``version`` is torch's counter, null where torch
-    refuses to tell it. ``logicalVersion`` numbers this object's retained observations.
+    ``object`` and ``storage`` are identities: equal shapes say nothing. ``version`` is torch's counter, null where
+    torch refuses to tell it. ``logicalVersion`` numbers this object's retained observations.
     """
 
     id: ValueId
@@ -235,8 +236,8 @@ class Value(Model):
     previousVersion: ValueId | None
     producer: Producer
     type: Name
-    shape: tuple[Dimension, ...]
-    strides: tuple[Dimension, ...] | None
+    shape: Many[Dimension]
+    strides: Many[Dimension] | None
     storageOffset: Dimension | None
     dtype: Name
     device: Name
@@ -270,10 +271,10 @@ class Operation(Model):
     target: Name
     status: Literal["completed", "failed", "in_flight"]
     invocation: InvocationId | None
-    args: tuple[Argument, ...]
-    kwargs: tuple[NamedArgument, ...]
+    args: Many[Argument]
+    kwargs: Many[NamedArgument]
     output: Argument | None
-    effects: tuple[Effect, ...]
+    effects: Many[Effect]
     location: LocationId | None
     diagnostic: DiagnosticId | None
 
@@ -287,8 +288,8 @@ class Invocation(Model):
     entry: Count
     exit: Count | None
     status: Literal["completed", "failed", "in_flight"]
-    args: tuple[Argument, ...]
-    kwargs: tuple[NamedArgument, ...]
+    args: Many[Argument]
+    kwargs: Many[NamedArgument]
     output: Argument | None
     location: LocationId | None
     diagnostic: DiagnosticId | None
@@ -297,7 +298,7 @@ class Invocation(Model):
 
 
 class Diagnostic(Model):
-    """An exception, by type alone: its message may say anything and is kept in the attempt's log, not among the facts."""
+    """An exception, by type alone: its message may say anything and is kept in the attempt's log."""
 
     id: DiagnosticId
     exception: Name
@@ -326,14 +327,14 @@ class Coverage(Model):
     operations: EventCoverage
     invocations: EventCoverage
     values: EventCoverage
-    modules: tuple[ModuleCoverage, ...]
+    modules: Many[ModuleCoverage]
 
 
 class Reason(Model):
     """Why a capture is partial. ``subject`` is the first record concerned, ``count`` how many there are."""
 
     code: ReasonCode
-    count: Annotated[int, Field(ge=1)]
+    count: Annotated[int, Field(ge=1, le=MAX_SAFE)]
     subject: OperationId | InvocationId | StateId | ValueId | None
     detail: Text | None
 
@@ -351,7 +352,7 @@ class Exited(Model):
     """The process ended with this status before the run did."""
 
     kind: Literal["exited"]
-    code: int
+    code: Annotated[int, Field(ge=-(2**31), lt=2**32)]
 
 
 class Killed(Model):
@@ -375,7 +376,7 @@ Termination = TypeAliasType(
 
 
 class Limits(Model):
-    """The budgets of this capture. Each is independent; a run that hits one keeps a valid prefix and says which."""
+    """The budgets of a capture. Each is independent; a run that hits one keeps a valid prefix and says which."""
 
     bytes: Count = 16 * 2**20
     operations: Count = 50_000
@@ -385,6 +386,10 @@ class Limits(Model):
     argumentItems: Count = 10_000
     text: Annotated[int, Field(ge=64, le=4096)] = 4096
     parameterReads: Count = 100_000
+
+    def model_post_init(self, _: Any) -> None:
+        """Budgets are always written in full: a later default must not change what an earlier capture says."""
+        self.__pydantic_fields_set__.update(type(self).model_fields)
 
 
 Normalization = Literal[
@@ -400,21 +405,21 @@ class CaptureSnapshot(Model):
     attempt: AttemptId
     status: Literal["complete", "partial"]
     termination: Termination
-    reasons: tuple[Reason, ...]
+    reasons: Many[Reason]
     setup: Setup
     execution: Execution
     environment: Environment
     limits: Limits
-    normalizations: tuple[Normalization, ...]
+    normalizations: Many[Normalization]
     source: SourceSnapshot
-    locations: tuple[Location, ...]
-    definitions: tuple[Definition, ...]
-    modules: tuple[ModuleInstance, ...]
-    state: tuple[State, ...]
-    operators: tuple[Operator, ...]
-    invocations: tuple[Invocation, ...]
-    operations: tuple[Operation, ...]
-    values: tuple[Value, ...]
-    diagnostics: tuple[Diagnostic, ...]
+    locations: Many[Location]
+    definitions: Many[Definition]
+    modules: Many[ModuleInstance]
+    state: Many[State]
+    operators: Many[Operator]
+    invocations: Many[Invocation]
+    operations: Many[Operation]
+    values: Many[Value]
+    diagnostics: Many[Diagnostic]
     coverage: Coverage
     valuesUnavailable: Literal["fake_tensor"] = absent

@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from tensorviz.contracts.attempt import CaptureSummary, RunAttempt
-from tensorviz.contracts.base import Count, Model, Name
+from tensorviz.contracts.base import Count, Many, Model, Name
 
 
 class HostInfo(Model):
@@ -18,13 +18,13 @@ class HostInfo(Model):
 
 
 class CapturePage(Model):
-    items: tuple[CaptureSummary, ...]
+    items: Many[CaptureSummary]
     offset: Count
     total: Count
 
 
 class AttemptPage(Model):
-    items: tuple[RunAttempt, ...]
+    items: Many[RunAttempt]
     offset: Count
     total: Count
 
@@ -33,8 +33,8 @@ class StateEvent(Model):
     """The first message of every connection: all that the ledger holds."""
 
     kind: Literal["state"]
-    attempts: tuple[RunAttempt, ...]
-    captures: tuple[CaptureSummary, ...]
+    attempts: Many[RunAttempt]
+    captures: Many[CaptureSummary]
 
 
 class AttemptEvent(Model):

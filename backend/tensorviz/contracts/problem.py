@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tensorviz.contracts.base import Model, Path, Text
+from tensorviz.contracts.base import Many, Model, Path, Text
 
 ProblemCode = Literal[
     # refused before anything ran
@@ -60,4 +60,4 @@ class Problem(Model):
     title: Annotated[str, Field(min_length=1, max_length=256)]
     detail: Text
     hint: Text | None
-    faults: tuple[Fault, ...]
+    faults: Many[Fault]

@@ -22,9 +22,9 @@ export const captureDetails = validate53;
 const schema20 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"coverage":{"$ref":"#/$defs/Coverage"},"definitions":{"items":{"$ref":"#/$defs/Definition"},"type":"array"},"diagnostics":{"items":{"$ref":"#/$defs/Diagnostic"},"type":"array"},"environment":{"$ref":"#/$defs/Environment"},"execution":{"$ref":"#/$defs/Execution"},"id":{"pattern":"^cap-[0-9a-f]{16}$","type":"string"},"invocations":{"items":{"$ref":"#/$defs/Invocation"},"type":"array"},"limits":{"$ref":"#/$defs/Limits"},"locations":{"items":{"$ref":"#/$defs/Location"},"type":"array"},"modules":{"items":{"$ref":"#/$defs/ModuleInstance"},"type":"array"},"normalizations":{"items":{"enum":["dict_storage","declared_write_versions","fake_device_reads"],"type":"string"},"type":"array"},"operations":{"items":{"$ref":"#/$defs/Operation"},"type":"array"},"operators":{"items":{"$ref":"#/$defs/Operator"},"type":"array"},"reasons":{"items":{"$ref":"#/$defs/Reason"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"setup":{"$ref":"#/$defs/Setup"},"source":{"$ref":"#/$defs/SourceSnapshot"},"state":{"items":{"$ref":"#/$defs/State"},"type":"array"},"status":{"enum":["complete","partial"],"type":"string"},"termination":{"$ref":"#/$defs/Termination"},"values":{"items":{"$ref":"#/$defs/Value"},"type":"array"},"valuesUnavailable":{"const":"fake_tensor","type":"string"}},"required":["schemaVersion","id","attempt","status","termination","reasons","setup","execution","environment","limits","normalizations","source","locations","definitions","modules","state","operators","invocations","operations","values","diagnostics","coverage"],"type":"object"};
 const func1 = Object.prototype.hasOwnProperty;
 const pattern3 = new RegExp("^att-[0-9a-f]{16}$", "u");
-const pattern11 = new RegExp("^cap-[0-9a-f]{16}$", "u");
+const pattern12 = new RegExp("^cap-[0-9a-f]{16}$", "u");
 const schema21 = {"additionalProperties":false,"properties":{"invocations":{"$ref":"#/$defs/EventCoverage"},"modules":{"items":{"$ref":"#/$defs/ModuleCoverage"},"type":"array"},"operations":{"$ref":"#/$defs/EventCoverage"},"values":{"$ref":"#/$defs/EventCoverage"}},"required":["operations","invocations","values","modules"],"type":"object"};
-const schema22 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
+const schema22 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
 
 function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -168,7 +168,7 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(!((((((((((((((((((data1 === "run_failed") || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
+if(!(((((((((((((((((((data1 === "run_failed") || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
 const err10 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/anyOf/0/enum",keyword:"enum",params:{allowedValues: schema22.properties.reason.anyOf[0].enum}};
 if(vErrors === null){
 vErrors = [err10];
@@ -1564,7 +1564,8 @@ return errors === 0;
 }
 validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema28 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
+const schema28 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"file":{"anyOf":[{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["file","target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
+const pattern11 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
 const schema29 = {"additionalProperties":false,"properties":{"kind":{"enum":["function","convention","caller","none"],"type":"string"},"name":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","name"],"type":"object"};
 
 function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -1735,8 +1736,8 @@ if(evaluated0.dynamicItems){
 evaluated0.items = undefined;
 }
 if(data && typeof data == "object" && !Array.isArray(data)){
-if(data.target === undefined){
-const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "target"}};
+if(data.file === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "file"}};
 if(vErrors === null){
 vErrors = [err0];
 }
@@ -1745,8 +1746,8 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(data.targetKind === undefined){
-const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "targetKind"}};
+if(data.target === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "target"}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -1755,8 +1756,8 @@ vErrors.push(err1);
 }
 errors++;
 }
-if(data.inputs === undefined){
-const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "inputs"}};
+if(data.targetKind === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "targetKind"}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -1765,8 +1766,8 @@ vErrors.push(err2);
 }
 errors++;
 }
-if(data.mode === undefined){
-const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "mode"}};
+if(data.inputs === undefined){
+const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "inputs"}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -1775,8 +1776,8 @@ vErrors.push(err3);
 }
 errors++;
 }
-if(data.fake === undefined){
-const err4 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "fake"}};
+if(data.mode === undefined){
+const err4 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "mode"}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -1785,8 +1786,8 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(data.gradEnabled === undefined){
-const err5 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "gradEnabled"}};
+if(data.fake === undefined){
+const err5 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "fake"}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -1795,8 +1796,8 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(data.inferenceMode === undefined){
-const err6 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "inferenceMode"}};
+if(data.gradEnabled === undefined){
+const err6 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "gradEnabled"}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -1805,9 +1806,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-for(const key0 in data){
-if(!(((((((key0 === "fake") || (key0 === "gradEnabled")) || (key0 === "inferenceMode")) || (key0 === "inputs")) || (key0 === "mode")) || (key0 === "target")) || (key0 === "targetKind"))){
-const err7 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(data.inferenceMode === undefined){
+const err7 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "inferenceMode"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -1816,10 +1816,9 @@ vErrors.push(err7);
 }
 errors++;
 }
-}
-if(data.fake !== undefined){
-if(typeof data.fake !== "boolean"){
-const err8 = {instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}};
+for(const key0 in data){
+if(!((((((((key0 === "fake") || (key0 === "file")) || (key0 === "gradEnabled")) || (key0 === "inferenceMode")) || (key0 === "inputs")) || (key0 === "mode")) || (key0 === "target")) || (key0 === "targetKind"))){
+const err8 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -1829,9 +1828,9 @@ vErrors.push(err8);
 errors++;
 }
 }
-if(data.gradEnabled !== undefined){
-if(typeof data.gradEnabled !== "boolean"){
-const err9 = {instancePath:instancePath+"/gradEnabled",schemaPath:"#/properties/gradEnabled/type",keyword:"type",params:{type: "boolean"}};
+if(data.fake !== undefined){
+if(typeof data.fake !== "boolean"){
+const err9 = {instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -1841,14 +1840,90 @@ vErrors.push(err9);
 errors++;
 }
 }
-if(data.inferenceMode !== undefined){
-if(typeof data.inferenceMode !== "boolean"){
-const err10 = {instancePath:instancePath+"/inferenceMode",schemaPath:"#/properties/inferenceMode/type",keyword:"type",params:{type: "boolean"}};
+if(data.file !== undefined){
+let data1 = data.file;
+const _errs5 = errors;
+let valid1 = false;
+const _errs6 = errors;
+if(typeof data1 === "string"){
+if(!pattern11.test(data1)){
+const err10 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err10];
 }
 else {
 vErrors.push(err10);
+}
+errors++;
+}
+}
+else {
+const err11 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+const _errs8 = errors;
+if(data1 !== null){
+const err12 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+var _valid0 = _errs8 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err13 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+else {
+errors = _errs5;
+if(vErrors !== null){
+if(_errs5){
+vErrors.length = _errs5;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.gradEnabled !== undefined){
+if(typeof data.gradEnabled !== "boolean"){
+const err14 = {instancePath:instancePath+"/gradEnabled",schemaPath:"#/properties/gradEnabled/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+}
+if(data.inferenceMode !== undefined){
+if(typeof data.inferenceMode !== "boolean"){
+const err15 = {instancePath:instancePath+"/inferenceMode",schemaPath:"#/properties/inferenceMode/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
 }
 errors++;
 }
@@ -1860,67 +1935,9 @@ errors = vErrors.length;
 }
 }
 if(data.mode !== undefined){
-let data4 = data.mode;
-if(typeof data4 !== "string"){
-const err11 = {instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err11];
-}
-else {
-vErrors.push(err11);
-}
-errors++;
-}
-if(!(((data4 === "eval") || (data4 === "train")) || (data4 === "as_is"))){
-const err12 = {instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema28.properties.mode.enum}};
-if(vErrors === null){
-vErrors = [err12];
-}
-else {
-vErrors.push(err12);
-}
-errors++;
-}
-}
-if(data.target !== undefined){
-let data5 = data.target;
-if(typeof data5 === "string"){
-if(func2(data5) > 1024){
-const err13 = {instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}};
-if(vErrors === null){
-vErrors = [err13];
-}
-else {
-vErrors.push(err13);
-}
-errors++;
-}
-if(func2(data5) < 1){
-const err14 = {instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err14];
-}
-else {
-vErrors.push(err14);
-}
-errors++;
-}
-}
-else {
-const err15 = {instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err15];
-}
-else {
-vErrors.push(err15);
-}
-errors++;
-}
-}
-if(data.targetKind !== undefined){
-let data6 = data.targetKind;
-if(typeof data6 !== "string"){
-const err16 = {instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/type",keyword:"type",params:{type: "string"}};
+let data5 = data.mode;
+if(typeof data5 !== "string"){
+const err16 = {instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -1929,8 +1946,8 @@ vErrors.push(err16);
 }
 errors++;
 }
-if(!((((data6 === "class") || (data6 === "factory")) || (data6 === "instance")) || (data6 === "script"))){
-const err17 = {instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/enum",keyword:"enum",params:{allowedValues: schema28.properties.targetKind.enum}};
+if(!(((data5 === "eval") || (data5 === "train")) || (data5 === "as_is"))){
+const err17 = {instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema28.properties.mode.enum}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -1940,14 +1957,72 @@ vErrors.push(err17);
 errors++;
 }
 }
-}
-else {
-const err18 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.target !== undefined){
+let data6 = data.target;
+if(typeof data6 === "string"){
+if(func2(data6) > 1024){
+const err18 = {instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err18];
 }
 else {
 vErrors.push(err18);
+}
+errors++;
+}
+if(func2(data6) < 1){
+const err19 = {instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+else {
+const err20 = {instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+}
+if(data.targetKind !== undefined){
+let data7 = data.targetKind;
+if(typeof data7 !== "string"){
+const err21 = {instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+if(!((((data7 === "class") || (data7 === "factory")) || (data7 === "instance")) || (data7 === "script"))){
+const err22 = {instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/enum",keyword:"enum",params:{allowedValues: schema28.properties.targetKind.enum}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+}
+}
+else {
+const err23 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
 }
 errors++;
 }
@@ -1957,9 +2032,9 @@ return errors === 0;
 validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 const schema30 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"entry":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"exit":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"id":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"module":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"parameterCount":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterCountUnavailable":{"enum":["unsupported_metadata","read_limit"],"type":"string"},"parent":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"status":{"enum":["completed","failed","in_flight"],"type":"string"}},"required":["id","module","parent","entry","exit","status","args","kwargs","output","location","diagnostic"],"type":"object"};
-const schema31 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
+const schema31 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/RecordFunctionArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
 const schema32 = {"additionalProperties":false,"properties":{"kind":{"const":"tensor","type":"string"},"value":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern12 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
+const pattern13 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
 
 function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -2030,7 +2105,7 @@ errors++;
 if(data.value !== undefined){
 let data1 = data.value;
 if(typeof data1 === "string"){
-if(!pattern12.test(data1)){
+if(!pattern13.test(data1)){
 const err5 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -2239,7 +2314,7 @@ return errors === 0;
 validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 const schema35 = {"additionalProperties":false,"properties":{"kind":{"const":"int","type":"string"},"value":{"maxLength":4096,"pattern":"^(0|-?[1-9][0-9]*)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern13 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
+const pattern14 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
 
 function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -2320,7 +2395,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!pattern13.test(data1)){
+if(!pattern14.test(data1)){
 const err6 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(0|-?[1-9][0-9]*)$"}};
 if(vErrors === null){
 vErrors = [err6];
@@ -2359,7 +2434,7 @@ return errors === 0;
 validate79.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 const schema36 = {"additionalProperties":false,"properties":{"kind":{"const":"float","type":"string"},"value":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern14 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
+const pattern15 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
 
 function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -2440,7 +2515,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!pattern14.test(data1)){
+if(!pattern15.test(data1)){
 const err6 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}};
 if(vErrors === null){
 vErrors = [err6];
@@ -2546,7 +2621,7 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(!pattern14.test(data0)){
+if(!pattern15.test(data0)){
 const err5 = {instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -2604,7 +2679,7 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(!pattern14.test(data2)){
+if(!pattern15.test(data2)){
 const err10 = {instancePath:instancePath+"/real",schemaPath:"#/properties/real/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}};
 if(vErrors === null){
 vErrors = [err10];
@@ -2989,12 +3064,86 @@ return errors === 0;
 }
 validate84.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema41 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
+const schema41 = {"additionalProperties":false,"properties":{"kind":{"const":"record_function","type":"string"}},"required":["kind"],"type":"object"};
 
 function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
 const evaluated0 = validate85.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+for(const key0 in data){
+if(!(key0 === "kind")){
+const err1 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err2 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if("record_function" !== data0){
+const err3 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "record_function"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+}
+else {
+const err4 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+validate85.errors = vErrors;
+return errors === 0;
+}
+validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema42 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
+
+function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate86.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3148,17 +3297,17 @@ vErrors.push(err12);
 }
 errors++;
 }
-validate85.errors = vErrors;
+validate86.errors = vErrors;
 return errors === 0;
 }
-validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema42 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
+const schema43 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
 
-function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate86.evaluated;
+const evaluated0 = validate87.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3269,7 +3418,7 @@ vErrors.push(err8);
 errors++;
 }
 if(!(((data2 === "int") || (data2 === "float")) || (data2 === "bool"))){
-const err9 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema42.properties.type.enum}};
+const err9 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema43.properties.type.enum}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -3290,17 +3439,17 @@ vErrors.push(err10);
 }
 errors++;
 }
-validate86.errors = vErrors;
+validate87.errors = vErrors;
 return errors === 0;
 }
-validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate87.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema43 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
+const schema44 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate87.evaluated;
+const evaluated0 = validate88.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3364,18 +3513,18 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate87.errors = vErrors;
+validate88.errors = vErrors;
 return errors === 0;
 }
-validate87.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema44 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
+const schema45 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
 const wrapper0 = {validate: validate75};
 
-function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate88.evaluated;
+const evaluated0 = validate89.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3487,17 +3636,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate88.errors = vErrors;
+validate89.errors = vErrors;
 return errors === 0;
 }
-validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema45 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
+const schema46 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
 
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate89.evaluated;
+const evaluated0 = validate90.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3572,7 +3721,7 @@ vErrors.push(err4);
 errors++;
 }
 if(!((data2 === "list") || (data2 === "tuple"))){
-const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema45.properties.kind.enum}};
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema46.properties.kind.enum}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -3593,17 +3742,17 @@ vErrors.push(err6);
 }
 errors++;
 }
-validate89.errors = vErrors;
+validate90.errors = vErrors;
 return errors === 0;
 }
-validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema46 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
+const schema47 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
 
-function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate90.evaluated;
+const evaluated0 = validate91.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3805,18 +3954,18 @@ vErrors.push(err15);
 }
 errors++;
 }
-validate90.errors = vErrors;
+validate91.errors = vErrors;
 return errors === 0;
 }
-validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate91.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema47 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
-const schema48 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
+const schema48 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
+const schema49 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
 
-function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate92.evaluated;
+const evaluated0 = validate93.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3879,16 +4028,16 @@ vErrors.push(err3);
 }
 errors++;
 }
-validate92.errors = vErrors;
+validate93.errors = vErrors;
 return errors === 0;
 }
-validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate93.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate91.evaluated;
+const evaluated0 = validate92.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3943,8 +4092,8 @@ let data0 = data.entries;
 if(Array.isArray(data0)){
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate92(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate92.errors : vErrors.concat(validate92.errors);
+if(!(validate93(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate93.errors : vErrors.concat(validate93.errors);
 errors = vErrors.length;
 }
 }
@@ -4068,18 +4217,18 @@ vErrors.push(err12);
 }
 errors++;
 }
-validate91.errors = vErrors;
+validate92.errors = vErrors;
 return errors === 0;
 }
-validate91.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema49 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
-const schema50 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
+const schema50 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
+const schema51 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
 
-function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate95.evaluated;
+const evaluated0 = validate96.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4171,16 +4320,16 @@ vErrors.push(err6);
 }
 errors++;
 }
-validate95.errors = vErrors;
+validate96.errors = vErrors;
 return errors === 0;
 }
-validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate96.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate94.evaluated;
+const evaluated0 = validate95.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4235,8 +4384,8 @@ let data0 = data.fields;
 if(Array.isArray(data0)){
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate95(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
+if(!(validate96(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
 errors = vErrors.length;
 }
 }
@@ -4321,17 +4470,17 @@ vErrors.push(err10);
 }
 errors++;
 }
-validate94.errors = vErrors;
+validate95.errors = vErrors;
 return errors === 0;
 }
-validate94.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema51 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
+const schema52 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
 
-function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate97.evaluated;
+const evaluated0 = validate98.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4417,7 +4566,7 @@ vErrors.push(err6);
 errors++;
 }
 if(!((((((((data1 === "unsupported_type") || (data1 === "unsupported_tensor")) || (data1 === "cycle")) || (data1 === "depth_limit")) || (data1 === "item_limit")) || (data1 === "value_limit")) || (data1 === "text_limit")) || (data1 === "failed_write"))){
-const err7 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema51.properties.reason.enum}};
+const err7 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema52.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -4473,10 +4622,10 @@ vErrors.push(err11);
 }
 errors++;
 }
-validate97.errors = vErrors;
+validate98.errors = vErrors;
 return errors === 0;
 }
-validate97.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
 function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -4598,7 +4747,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "enum"){
+else if(tag0 === "record_function"){
 if(!(validate85(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate85.errors : vErrors.concat(validate85.errors);
 errors = vErrors.length;
@@ -4607,7 +4756,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "symbolic"){
+else if(tag0 === "enum"){
 if(!(validate86(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
 errors = vErrors.length;
@@ -4616,7 +4765,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "ellipsis"){
+else if(tag0 === "symbolic"){
 if(!(validate87(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate87.errors : vErrors.concat(validate87.errors);
 errors = vErrors.length;
@@ -4625,7 +4774,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "slice"){
+else if(tag0 === "ellipsis"){
 if(!(validate88(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate88.errors : vErrors.concat(validate88.errors);
 errors = vErrors.length;
@@ -4634,25 +4783,16 @@ if(props0 !== true){
 props0 = true;
 }
 }
+else if(tag0 === "slice"){
+if(!(validate89(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate89.errors : vErrors.concat(validate89.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
 else if(tag0 === "list"){
-if(!(validate89(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate89.errors : vErrors.concat(validate89.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "tuple"){
-if(!(validate89(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate89.errors : vErrors.concat(validate89.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "namedtuple"){
 if(!(validate90(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate90.errors : vErrors.concat(validate90.errors);
 errors = vErrors.length;
@@ -4661,7 +4801,16 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "dict"){
+else if(tag0 === "tuple"){
+if(!(validate90(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate90.errors : vErrors.concat(validate90.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "namedtuple"){
 if(!(validate91(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate91.errors : vErrors.concat(validate91.errors);
 errors = vErrors.length;
@@ -4670,9 +4819,18 @@ if(props0 !== true){
 props0 = true;
 }
 }
+else if(tag0 === "dict"){
+if(!(validate92(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate92.errors : vErrors.concat(validate92.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
 else if(tag0 === "dataclass"){
-if(!(validate94(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate94.errors : vErrors.concat(validate94.errors);
+if(!(validate95(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4680,8 +4838,8 @@ props0 = true;
 }
 }
 else if(tag0 === "opaque"){
-if(!(validate97(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate97.errors : vErrors.concat(validate97.errors);
+if(!(validate98(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate98.errors : vErrors.concat(validate98.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -5085,8 +5243,8 @@ let data6 = data.kwargs;
 if(Array.isArray(data6)){
 const len1 = data6.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate95(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
+if(!(validate96(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
 errors = vErrors.length;
 }
 }
@@ -5398,12 +5556,12 @@ return errors === 0;
 }
 validate74.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema52 = {"additionalProperties":false,"properties":{"argumentDepth":{"default":32,"maximum":32,"minimum":1,"type":"integer"},"argumentItems":{"default":10000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"bytes":{"default":16777216,"maximum":9007199254740991,"minimum":0,"type":"integer"},"invocations":{"default":20000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"operations":{"default":50000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterReads":{"default":100000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"text":{"default":4096,"maximum":4096,"minimum":64,"type":"integer"},"values":{"default":200000,"maximum":9007199254740991,"minimum":0,"type":"integer"}},"type":"object"};
+const schema53 = {"additionalProperties":false,"properties":{"argumentDepth":{"default":32,"maximum":32,"minimum":1,"type":"integer"},"argumentItems":{"default":10000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"bytes":{"default":16777216,"maximum":9007199254740991,"minimum":0,"type":"integer"},"invocations":{"default":20000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"operations":{"default":50000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterReads":{"default":100000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"text":{"default":4096,"maximum":4096,"minimum":64,"type":"integer"},"values":{"default":200000,"maximum":9007199254740991,"minimum":0,"type":"integer"}},"type":"object"};
 
-function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate124.evaluated;
+const evaluated0 = validate126.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5714,18 +5872,17 @@ vErrors.push(err25);
 }
 errors++;
 }
-validate124.errors = vErrors;
+validate126.errors = vErrors;
 return errors === 0;
 }
-validate124.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate126.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema53 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
-const pattern22 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
+const schema54 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
 
-function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate128(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate126.evaluated;
+const evaluated0 = validate128.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6040,7 +6197,7 @@ vErrors = null;
 if(data.file !== undefined){
 let data3 = data.file;
 if(typeof data3 === "string"){
-if(!pattern22.test(data3)){
+if(!pattern11.test(data3)){
 const err23 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err23];
@@ -6168,18 +6325,18 @@ vErrors.push(err33);
 }
 errors++;
 }
-validate126.errors = vErrors;
+validate128.errors = vErrors;
 return errors === 0;
 }
-validate126.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate128.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema54 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
-const schema55 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
+const schema55 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
+const schema56 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
 
-function validate129(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate131(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate129.evaluated;
+const evaluated0 = validate131.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6280,16 +6437,16 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate129.errors = vErrors;
+validate131.errors = vErrors;
 return errors === 0;
 }
-validate129.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate131.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate128(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate130(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate128.evaluated;
+const evaluated0 = validate130.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6404,8 +6561,8 @@ let data2 = data.paths;
 if(Array.isArray(data2)){
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate129(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate129.errors : vErrors.concat(validate129.errors);
+if(!(validate131(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate131.errors : vErrors.concat(validate131.errors);
 errors = vErrors.length;
 }
 }
@@ -6444,18 +6601,18 @@ vErrors.push(err11);
 }
 errors++;
 }
-validate128.errors = vErrors;
+validate130.errors = vErrors;
 return errors === 0;
 }
-validate128.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate130.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema56 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
-const schema57 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
+const schema57 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
+const schema58 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
 
-function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate136(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate134.evaluated;
+const evaluated0 = validate136.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6528,8 +6685,8 @@ errors = vErrors.length;
 var props0 = true;
 }
 else if(tag0 === "opaque"){
-if(!(validate97(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate97.errors : vErrors.concat(validate97.errors);
+if(!(validate98(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate98.errors : vErrors.concat(validate98.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6684,7 +6841,7 @@ errors++;
 if(data.before !== undefined){
 let data3 = data.before;
 if(typeof data3 === "string"){
-if(!pattern12.test(data3)){
+if(!pattern13.test(data3)){
 const err16 = {instancePath:instancePath+"/before",schemaPath:"#/properties/before/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err16];
@@ -6719,7 +6876,7 @@ vErrors.push(err18);
 errors++;
 }
 if(!((data4 === "operand") || (data4 === "alias"))){
-const err19 = {instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema57.properties.relation.enum}};
+const err19 = {instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema58.properties.relation.enum}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -6740,16 +6897,16 @@ vErrors.push(err20);
 }
 errors++;
 }
-validate134.errors = vErrors;
+validate136.errors = vErrors;
 return errors === 0;
 }
-validate134.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate136.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate132(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate132.evaluated;
+const evaluated0 = validate134.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6868,7 +7025,7 @@ vErrors.push(err10);
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema56.properties, key0))){
+if(!(func1.call(schema57.properties, key0))){
 const err11 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err11];
@@ -6970,8 +7127,8 @@ let data3 = data.effects;
 if(Array.isArray(data3)){
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate134(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate134.errors : vErrors.concat(validate134.errors);
+if(!(validate136(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate136.errors : vErrors.concat(validate136.errors);
 errors = vErrors.length;
 }
 }
@@ -7081,8 +7238,8 @@ let data7 = data.kwargs;
 if(Array.isArray(data7)){
 const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate95(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
+if(!(validate96(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
 errors = vErrors.length;
 }
 }
@@ -7256,7 +7413,7 @@ vErrors.push(err34);
 errors++;
 }
 if(!(((data12 === "completed") || (data12 === "failed")) || (data12 === "in_flight"))){
-const err35 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema56.properties.status.enum}};
+const err35 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema57.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err35];
 }
@@ -7312,17 +7469,17 @@ vErrors.push(err39);
 }
 errors++;
 }
-validate132.errors = vErrors;
+validate134.errors = vErrors;
 return errors === 0;
 }
-validate132.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate134.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema58 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
+const schema59 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
 
-function validate141(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate143(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate141.evaluated;
+const evaluated0 = validate143.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7472,18 +7629,18 @@ vErrors.push(err10);
 }
 errors++;
 }
-validate141.errors = vErrors;
+validate143.errors = vErrors;
 return errors === 0;
 }
-validate141.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate143.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema59 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
-const pattern34 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
+const schema60 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
+const pattern35 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
 
-function validate143(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate145(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate143.evaluated;
+const evaluated0 = validate145.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7555,8 +7712,8 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!((((((((((((((((((data0 === "run_failed") || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
-const err6 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema59.properties.code.enum}};
+if(!(((((((((((((((((((data0 === "run_failed") || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
+const err6 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema60.properties.code.enum}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -7579,13 +7736,23 @@ vErrors.push(err7);
 errors++;
 }
 if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 < 1 || isNaN(data1)){
-const err8 = {instancePath:instancePath+"/count",schemaPath:"#/properties/count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(data1 > 9007199254740991 || isNaN(data1)){
+const err8 = {instancePath:instancePath+"/count",schemaPath:"#/properties/count/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err8];
 }
 else {
 vErrors.push(err8);
+}
+errors++;
+}
+if(data1 < 1 || isNaN(data1)){
+const err9 = {instancePath:instancePath+"/count",schemaPath:"#/properties/count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
 }
 errors++;
 }
@@ -7598,18 +7765,7 @@ let valid1 = false;
 const _errs8 = errors;
 if(typeof data2 === "string"){
 if(func2(data2) > 4096){
-const err9 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 4096}};
-if(vErrors === null){
-vErrors = [err9];
-}
-else {
-vErrors.push(err9);
-}
-errors++;
-}
-}
-else {
-const err10 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf/0/type",keyword:"type",params:{type: "string"}};
+const err10 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf/0/maxLength",keyword:"maxLength",params:{limit: 4096}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -7618,11 +7774,9 @@ vErrors.push(err10);
 }
 errors++;
 }
-var _valid0 = _errs8 === errors;
-valid1 = valid1 || _valid0;
-const _errs10 = errors;
-if(data2 !== null){
-const err11 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf/1/type",keyword:"type",params:{type: "null"}};
+}
+else {
+const err11 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -7631,15 +7785,28 @@ vErrors.push(err11);
 }
 errors++;
 }
-var _valid0 = _errs10 === errors;
+var _valid0 = _errs8 === errors;
 valid1 = valid1 || _valid0;
-if(!valid1){
-const err12 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf",keyword:"anyOf",params:{}};
+const _errs10 = errors;
+if(data2 !== null){
+const err12 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err12];
 }
 else {
 vErrors.push(err12);
+}
+errors++;
+}
+var _valid0 = _errs10 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err13 = {instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
 }
 errors++;
 }
@@ -7662,18 +7829,7 @@ let valid2 = false;
 const _errs14 = errors;
 if(typeof data3 === "string"){
 if(!pattern10.test(data3)){
-const err13 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
-if(vErrors === null){
-vErrors = [err13];
-}
-else {
-vErrors.push(err13);
-}
-errors++;
-}
-}
-else {
-const err14 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/0/type",keyword:"type",params:{type: "string"}};
+const err14 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -7682,12 +7838,9 @@ vErrors.push(err14);
 }
 errors++;
 }
-var _valid1 = _errs14 === errors;
-valid2 = valid2 || _valid1;
-const _errs16 = errors;
-if(typeof data3 === "string"){
-if(!pattern8.test(data3)){
-const err15 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
+}
+else {
+const err15 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -7696,9 +7849,12 @@ vErrors.push(err15);
 }
 errors++;
 }
-}
-else {
-const err16 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/1/type",keyword:"type",params:{type: "string"}};
+var _valid1 = _errs14 === errors;
+valid2 = valid2 || _valid1;
+const _errs16 = errors;
+if(typeof data3 === "string"){
+if(!pattern8.test(data3)){
+const err16 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -7707,12 +7863,9 @@ vErrors.push(err16);
 }
 errors++;
 }
-var _valid1 = _errs16 === errors;
-valid2 = valid2 || _valid1;
-const _errs18 = errors;
-if(typeof data3 === "string"){
-if(!pattern34.test(data3)){
-const err17 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
+}
+else {
+const err17 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/1/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -7721,9 +7874,12 @@ vErrors.push(err17);
 }
 errors++;
 }
-}
-else {
-const err18 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/type",keyword:"type",params:{type: "string"}};
+var _valid1 = _errs16 === errors;
+valid2 = valid2 || _valid1;
+const _errs18 = errors;
+if(typeof data3 === "string"){
+if(!pattern35.test(data3)){
+const err18 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -7732,12 +7888,9 @@ vErrors.push(err18);
 }
 errors++;
 }
-var _valid1 = _errs18 === errors;
-valid2 = valid2 || _valid1;
-const _errs20 = errors;
-if(typeof data3 === "string"){
-if(!pattern12.test(data3)){
-const err19 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/3/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
+}
+else {
+const err19 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -7746,9 +7899,12 @@ vErrors.push(err19);
 }
 errors++;
 }
-}
-else {
-const err20 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/3/type",keyword:"type",params:{type: "string"}};
+var _valid1 = _errs18 === errors;
+valid2 = valid2 || _valid1;
+const _errs20 = errors;
+if(typeof data3 === "string"){
+if(!pattern13.test(data3)){
+const err20 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/3/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -7757,11 +7913,9 @@ vErrors.push(err20);
 }
 errors++;
 }
-var _valid1 = _errs20 === errors;
-valid2 = valid2 || _valid1;
-const _errs22 = errors;
-if(data3 !== null){
-const err21 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/4/type",keyword:"type",params:{type: "null"}};
+}
+else {
+const err21 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/3/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -7770,15 +7924,28 @@ vErrors.push(err21);
 }
 errors++;
 }
-var _valid1 = _errs22 === errors;
+var _valid1 = _errs20 === errors;
 valid2 = valid2 || _valid1;
-if(!valid2){
-const err22 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf",keyword:"anyOf",params:{}};
+const _errs22 = errors;
+if(data3 !== null){
+const err22 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/4/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err22];
 }
 else {
 vErrors.push(err22);
+}
+errors++;
+}
+var _valid1 = _errs22 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err23 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
 }
 errors++;
 }
@@ -7796,28 +7963,28 @@ vErrors = null;
 }
 }
 else {
-const err23 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err24 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
-vErrors = [err23];
+vErrors = [err24];
 }
 else {
-vErrors.push(err23);
+vErrors.push(err24);
 }
 errors++;
 }
-validate143.errors = vErrors;
+validate145.errors = vErrors;
 return errors === 0;
 }
-validate143.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate145.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema60 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
-const schema61 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
-const pattern36 = new RegExp("^[0-9a-f]{64}$", "u");
+const schema61 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
+const schema62 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
+const pattern37 = new RegExp("^[0-9a-f]{64}$", "u");
 
-function validate146(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate148(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate146.evaluated;
+const evaluated0 = validate148.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7883,7 +8050,7 @@ errors++;
 if(data.planDigest !== undefined){
 let data1 = data.planDigest;
 if(typeof data1 === "string"){
-if(!pattern36.test(data1)){
+if(!pattern37.test(data1)){
 const err5 = {instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -7916,17 +8083,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate146.errors = vErrors;
+validate148.errors = vErrors;
 return errors === 0;
 }
-validate146.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate148.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema62 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
+const schema63 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate147(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate149(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate147.evaluated;
+const evaluated0 = validate149.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7990,16 +8157,16 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate147.errors = vErrors;
+validate149.errors = vErrors;
 return errors === 0;
 }
-validate147.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate149.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate145(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate147(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate145.evaluated;
+const evaluated0 = validate147.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8010,15 +8177,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "planned"){
-if(!(validate146(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate146.errors : vErrors.concat(validate146.errors);
+if(!(validate148(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate148.errors : vErrors.concat(validate148.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "in_process"){
-if(!(validate147(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate147.errors : vErrors.concat(validate147.errors);
+if(!(validate149(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate149.errors : vErrors.concat(validate149.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -8057,19 +8224,19 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate145.errors = vErrors;
+validate147.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate145.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate147.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema63 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
-const schema64 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
+const schema64 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
+const schema65 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
 
-function validate152(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate154(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate152.evaluated;
+const evaluated0 = validate154.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8135,7 +8302,7 @@ const _errs3 = errors;
 let valid1 = false;
 const _errs4 = errors;
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern37.test(data0)){
 const err5 = {instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -8196,7 +8363,7 @@ vErrors = null;
 if(data.id !== undefined){
 let data1 = data.id;
 if(typeof data1 === "string"){
-if(!pattern22.test(data1)){
+if(!pattern11.test(data1)){
 const err9 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err9];
@@ -8266,7 +8433,7 @@ vErrors.push(err14);
 errors++;
 }
 if(!((((data3 === "workspace") || (data3 === "library")) || (data3 === "external")) || (data3 === "generated"))){
-const err15 = {instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema64.properties.root.enum}};
+const err15 = {instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema65.properties.root.enum}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -8287,16 +8454,16 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate152.errors = vErrors;
+validate154.errors = vErrors;
 return errors === 0;
 }
-validate152.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate154.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate151(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate153(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate151.evaluated;
+const evaluated0 = validate153.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8349,7 +8516,7 @@ errors++;
 if(data.digest !== undefined){
 let data0 = data.digest;
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern37.test(data0)){
 const err4 = {instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err4];
@@ -8376,8 +8543,8 @@ let data1 = data.files;
 if(Array.isArray(data1)){
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate152(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate152.errors : vErrors.concat(validate152.errors);
+if(!(validate154(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate154.errors : vErrors.concat(validate154.errors);
 errors = vErrors.length;
 }
 }
@@ -8427,17 +8594,17 @@ vErrors.push(err9);
 }
 errors++;
 }
-validate151.errors = vErrors;
+validate153.errors = vErrors;
 return errors === 0;
 }
-validate151.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate153.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema65 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"minItems":1,"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
+const schema66 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"minItems":1,"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
 
-function validate155(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate157(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate155.evaluated;
+const evaluated0 = validate157.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8500,7 +8667,7 @@ errors++;
 if(data.id !== undefined){
 let data0 = data.id;
 if(typeof data0 === "string"){
-if(!pattern34.test(data0)){
+if(!pattern35.test(data0)){
 const err5 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -8535,7 +8702,7 @@ vErrors.push(err7);
 errors++;
 }
 if(!((data1 === "parameter") || (data1 === "buffer"))){
-const err8 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema65.properties.kind.enum}};
+const err8 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema66.properties.kind.enum}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -8560,8 +8727,8 @@ errors++;
 }
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate129(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate129.errors : vErrors.concat(validate129.errors);
+if(!(validate131(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate131.errors : vErrors.concat(validate131.errors);
 errors = vErrors.length;
 }
 }
@@ -8590,7 +8757,7 @@ vErrors.push(err11);
 errors++;
 }
 if(!(((data4 === "uninitialized") || (data4 === "unsupported_tensor")) || (data4 === "value_limit"))){
-const err12 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema65.properties.unavailable.enum}};
+const err12 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema66.properties.unavailable.enum}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -8606,7 +8773,7 @@ const _errs12 = errors;
 let valid3 = false;
 const _errs13 = errors;
 if(typeof data5 === "string"){
-if(!pattern12.test(data5)){
+if(!pattern13.test(data5)){
 const err13 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err13];
@@ -8675,18 +8842,18 @@ vErrors.push(err17);
 }
 errors++;
 }
-validate155.errors = vErrors;
+validate157.errors = vErrors;
 return errors === 0;
 }
-validate155.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate157.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema66 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
-const schema67 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
+const schema67 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
+const schema68 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate159(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate161(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate159.evaluated;
+const evaluated0 = validate161.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8750,17 +8917,17 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate159.errors = vErrors;
+validate161.errors = vErrors;
 return errors === 0;
 }
-validate159.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate161.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema68 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
+const schema69 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
 
-function validate160(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate162(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate160.evaluated;
+const evaluated0 = validate162.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8859,17 +9026,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate160.errors = vErrors;
+validate162.errors = vErrors;
 return errors === 0;
 }
-validate160.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate162.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema69 = {"additionalProperties":false,"properties":{"code":{"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
+const schema70 = {"additionalProperties":false,"properties":{"code":{"exclusiveMaximum":4294967296,"minimum":-2147483648,"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
 
-function validate161(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate163(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate161.evaluated;
+const evaluated0 = validate163.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8921,11 +9088,9 @@ vErrors.push(err3);
 }
 errors++;
 }
-}
-if(data.kind !== undefined){
-let data1 = data.kind;
-if(typeof data1 !== "string"){
-const err4 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 < -2147483648 || isNaN(data0)){
+const err4 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/minimum",keyword:"minimum",params:{comparison: ">=", limit: -2147483648}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -8934,8 +9099,8 @@ vErrors.push(err4);
 }
 errors++;
 }
-if("exited" !== data1){
-const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "exited"}};
+if(data0 >= 4294967296 || isNaN(data0)){
+const err5 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 4294967296}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -8946,8 +9111,10 @@ errors++;
 }
 }
 }
-else {
-const err6 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(data.kind !== undefined){
+let data1 = data.kind;
+if(typeof data1 !== "string"){
+const err6 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -8956,17 +9123,39 @@ vErrors.push(err6);
 }
 errors++;
 }
-validate161.errors = vErrors;
+if("exited" !== data1){
+const err7 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "exited"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+}
+else {
+const err8 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+validate163.errors = vErrors;
 return errors === 0;
 }
-validate161.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate163.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema70 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
+const schema71 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
 
-function validate162(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate164(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate162.evaluated;
+const evaluated0 = validate164.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9075,17 +9264,17 @@ vErrors.push(err8);
 }
 errors++;
 }
-validate162.errors = vErrors;
+validate164.errors = vErrors;
 return errors === 0;
 }
-validate162.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate164.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema71 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
+const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
 
-function validate163(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate165(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate163.evaluated;
+const evaluated0 = validate165.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9184,17 +9373,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate163.errors = vErrors;
+validate165.errors = vErrors;
 return errors === 0;
 }
-validate163.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate165.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
+const schema73 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate164(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate166(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate164.evaluated;
+const evaluated0 = validate166.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9258,16 +9447,16 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate164.errors = vErrors;
+validate166.errors = vErrors;
 return errors === 0;
 }
-validate164.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate166.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate158(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate160(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate158.evaluated;
+const evaluated0 = validate160.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9278,31 +9467,13 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "returned"){
-if(!(validate159(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate159.errors : vErrors.concat(validate159.errors);
+if(!(validate161(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "raised"){
-if(!(validate160(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate160.errors : vErrors.concat(validate160.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "exited"){
-if(!(validate161(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "killed"){
 if(!(validate162(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate162.errors : vErrors.concat(validate162.errors);
 errors = vErrors.length;
@@ -9311,7 +9482,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "timed_out"){
+else if(tag0 === "exited"){
 if(!(validate163(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate163.errors : vErrors.concat(validate163.errors);
 errors = vErrors.length;
@@ -9320,9 +9491,27 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "cancelled"){
+else if(tag0 === "killed"){
 if(!(validate164(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate164.errors : vErrors.concat(validate164.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "timed_out"){
+if(!(validate165(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate165.errors : vErrors.concat(validate165.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "cancelled"){
+if(!(validate166(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate166.errors : vErrors.concat(validate166.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -9361,23 +9550,23 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate158.errors = vErrors;
+validate160.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate158.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate160.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema73 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
-const pattern44 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
-const pattern50 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
-const pattern52 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
-const schema74 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
-const schema75 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
+const schema74 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
+const pattern45 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
+const pattern51 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
+const pattern53 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
+const schema75 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
+const schema76 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
 
-function validate174(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate176(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate174.evaluated;
+const evaluated0 = validate176.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9598,17 +9787,17 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate174.errors = vErrors;
+validate176.errors = vErrors;
 return errors === 0;
 }
-validate174.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate176.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema76 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
+const schema77 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
 
-function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate177(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate175.evaluated;
+const evaluated0 = validate177.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9674,7 +9863,7 @@ errors++;
 if(data.state !== undefined){
 let data1 = data.state;
 if(typeof data1 === "string"){
-if(!pattern34.test(data1)){
+if(!pattern35.test(data1)){
 const err5 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -9707,17 +9896,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate175.errors = vErrors;
+validate177.errors = vErrors;
 return errors === 0;
 }
-validate175.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate177.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema77 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema78 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
 
-function validate176(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate176.evaluated;
+const evaluated0 = validate178.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9938,17 +10127,17 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate176.errors = vErrors;
+validate178.errors = vErrors;
 return errors === 0;
 }
-validate176.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate178.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema78 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema79 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
 
-function validate177(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate179(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate177.evaluated;
+const evaluated0 = validate179.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10169,17 +10358,17 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate177.errors = vErrors;
+validate179.errors = vErrors;
 return errors === 0;
 }
-validate177.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate179.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema79 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
+const schema80 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
 
-function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate180(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate178.evaluated;
+const evaluated0 = validate180.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10255,7 +10444,7 @@ vErrors.push(err5);
 errors++;
 }
 if(!((data1 === "first_use") || (data1 === "unobserved_write"))){
-const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema79.properties.reason.enum}};
+const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema80.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -10276,16 +10465,16 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate178.errors = vErrors;
+validate180.errors = vErrors;
 return errors === 0;
 }
-validate178.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate180.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate173(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate173.evaluated;
+const evaluated0 = validate175.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10296,31 +10485,13 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "input"){
-if(!(validate174(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate174.errors : vErrors.concat(validate174.errors);
+if(!(validate176(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate176.errors : vErrors.concat(validate176.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "state"){
-if(!(validate175(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate175.errors : vErrors.concat(validate175.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "output"){
-if(!(validate176(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate176.errors : vErrors.concat(validate176.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "effect"){
 if(!(validate177(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate177.errors : vErrors.concat(validate177.errors);
 errors = vErrors.length;
@@ -10329,9 +10500,27 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "external"){
+else if(tag0 === "output"){
 if(!(validate178(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate178.errors : vErrors.concat(validate178.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "effect"){
+if(!(validate179(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "external"){
+if(!(validate180(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate180.errors : vErrors.concat(validate180.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10370,17 +10559,17 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate173.errors = vErrors;
+validate175.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate173.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate175.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 
-function validate172(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate174(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate172.evaluated;
+const evaluated0 = validate174.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10549,7 +10738,7 @@ vErrors.push(err15);
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema73.properties, key0))){
+if(!(func1.call(schema74.properties, key0))){
 const err16 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err16];
@@ -10633,7 +10822,7 @@ errors++;
 if(data.id !== undefined){
 let data2 = data.id;
 if(typeof data2 === "string"){
-if(!pattern12.test(data2)){
+if(!pattern13.test(data2)){
 const err23 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err23];
@@ -10763,7 +10952,7 @@ errors++;
 if(data.object !== undefined){
 let data6 = data.object;
 if(typeof data6 === "string"){
-if(!pattern44.test(data6)){
+if(!pattern45.test(data6)){
 const err34 = {instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err34];
@@ -10791,7 +10980,7 @@ const _errs17 = errors;
 let valid1 = false;
 const _errs18 = errors;
 if(typeof data7 === "string"){
-if(!pattern12.test(data7)){
+if(!pattern13.test(data7)){
 const err36 = {instancePath:instancePath+"/previousVersion",schemaPath:"#/properties/previousVersion/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err36];
@@ -10850,8 +11039,8 @@ vErrors = null;
 }
 }
 if(data.producer !== undefined){
-if(!(validate173(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate173.errors : vErrors.concat(validate173.errors);
+if(!(validate175(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate175.errors : vErrors.concat(validate175.errors);
 errors = vErrors.length;
 }
 }
@@ -10922,7 +11111,7 @@ vErrors.push(err44);
 }
 errors++;
 }
-if(!pattern50.test(data11)){
+if(!pattern51.test(data11)){
 const err45 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err45];
@@ -10985,7 +11174,7 @@ const _errs34 = errors;
 let valid5 = false;
 const _errs35 = errors;
 if(typeof data12 === "string"){
-if(!pattern34.test(data12)){
+if(!pattern35.test(data12)){
 const err49 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err49];
@@ -11049,7 +11238,7 @@ const _errs40 = errors;
 let valid6 = false;
 const _errs41 = errors;
 if(typeof data13 === "string"){
-if(!pattern52.test(data13)){
+if(!pattern53.test(data13)){
 const err53 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err53];
@@ -11158,7 +11347,7 @@ vErrors.push(err60);
 }
 errors++;
 }
-if(!pattern50.test(data14)){
+if(!pattern51.test(data14)){
 const err61 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err61];
@@ -11274,7 +11463,7 @@ vErrors.push(err68);
 }
 errors++;
 }
-if(!pattern50.test(data16)){
+if(!pattern51.test(data16)){
 const err69 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err69];
@@ -11487,10 +11676,10 @@ vErrors.push(err83);
 }
 errors++;
 }
-validate172.errors = vErrors;
+validate174.errors = vErrors;
 return errors === 0;
 }
-validate172.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate174.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
 function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -11826,7 +12015,7 @@ errors = vErrors.length;
 if(data.id !== undefined){
 let data8 = data.id;
 if(typeof data8 === "string"){
-if(!pattern11.test(data8)){
+if(!pattern12.test(data8)){
 const err27 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^cap-[0-9a-f]{16}$"}};
 if(vErrors === null){
 vErrors = [err27];
@@ -11871,8 +12060,8 @@ errors++;
 }
 }
 if(data.limits !== undefined){
-if(!(validate124(data.limits, {instancePath:instancePath+"/limits",parentData:data,parentDataProperty:"limits",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate124.errors : vErrors.concat(validate124.errors);
+if(!(validate126(data.limits, {instancePath:instancePath+"/limits",parentData:data,parentDataProperty:"limits",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate126.errors : vErrors.concat(validate126.errors);
 errors = vErrors.length;
 }
 }
@@ -11881,8 +12070,8 @@ let data12 = data.locations;
 if(Array.isArray(data12)){
 const len3 = data12.length;
 for(let i3=0; i3<len3; i3++){
-if(!(validate126(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate126.errors : vErrors.concat(validate126.errors);
+if(!(validate128(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate128.errors : vErrors.concat(validate128.errors);
 errors = vErrors.length;
 }
 }
@@ -11903,8 +12092,8 @@ let data14 = data.modules;
 if(Array.isArray(data14)){
 const len4 = data14.length;
 for(let i4=0; i4<len4; i4++){
-if(!(validate128(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate128.errors : vErrors.concat(validate128.errors);
+if(!(validate130(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate130.errors : vErrors.concat(validate130.errors);
 errors = vErrors.length;
 }
 }
@@ -11964,8 +12153,8 @@ let data18 = data.operations;
 if(Array.isArray(data18)){
 const len6 = data18.length;
 for(let i6=0; i6<len6; i6++){
-if(!(validate132(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate132.errors : vErrors.concat(validate132.errors);
+if(!(validate134(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate134.errors : vErrors.concat(validate134.errors);
 errors = vErrors.length;
 }
 }
@@ -11986,8 +12175,8 @@ let data20 = data.operators;
 if(Array.isArray(data20)){
 const len7 = data20.length;
 for(let i7=0; i7<len7; i7++){
-if(!(validate141(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate141.errors : vErrors.concat(validate141.errors);
+if(!(validate143(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate143.errors : vErrors.concat(validate143.errors);
 errors = vErrors.length;
 }
 }
@@ -12008,8 +12197,8 @@ let data22 = data.reasons;
 if(Array.isArray(data22)){
 const len8 = data22.length;
 for(let i8=0; i8<len8; i8++){
-if(!(validate143(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate143.errors : vErrors.concat(validate143.errors);
+if(!(validate145(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate145.errors : vErrors.concat(validate145.errors);
 errors = vErrors.length;
 }
 }
@@ -12049,14 +12238,14 @@ errors++;
 }
 }
 if(data.setup !== undefined){
-if(!(validate145(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate145.errors : vErrors.concat(validate145.errors);
+if(!(validate147(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate147.errors : vErrors.concat(validate147.errors);
 errors = vErrors.length;
 }
 }
 if(data.source !== undefined){
-if(!(validate151(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate151.errors : vErrors.concat(validate151.errors);
+if(!(validate153(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate153.errors : vErrors.concat(validate153.errors);
 errors = vErrors.length;
 }
 }
@@ -12065,8 +12254,8 @@ let data27 = data.state;
 if(Array.isArray(data27)){
 const len9 = data27.length;
 for(let i9=0; i9<len9; i9++){
-if(!(validate155(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate155.errors : vErrors.concat(validate155.errors);
+if(!(validate157(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate157.errors : vErrors.concat(validate157.errors);
 errors = vErrors.length;
 }
 }
@@ -12106,8 +12295,8 @@ errors++;
 }
 }
 if(data.termination !== undefined){
-if(!(validate158(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate158.errors : vErrors.concat(validate158.errors);
+if(!(validate160(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate160.errors : vErrors.concat(validate160.errors);
 errors = vErrors.length;
 }
 }
@@ -12116,8 +12305,8 @@ let data31 = data.values;
 if(Array.isArray(data31)){
 const len10 = data31.length;
 for(let i10=0; i10<len10; i10++){
-if(!(validate172(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate172.errors : vErrors.concat(validate172.errors);
+if(!(validate174(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate174.errors : vErrors.concat(validate174.errors);
 errors = vErrors.length;
 }
 }

@@ -20,6 +20,7 @@ export type Argument =
   | StringArgument
   | TorchArgument
   | GeneratorArgument
+  | RecordFunctionArgument
   | EnumArgument
   | SymbolicArgument
   | EllipsisArgument
@@ -72,6 +73,7 @@ export interface Problem {
     | "interpreter_unusable"
     | "torch_missing"
     | "torch_too_old"
+    | "source_changed"
     | "syntax_error"
     | "import_failed"
     | "import_exited"
@@ -133,7 +135,7 @@ export interface InputFunction {
   function: string;
 }
 /**
- * The budgets of this capture. Each is independent; a run that hits one keeps a valid prefix and says which.
+ * The budgets of a capture. Each is independent; a run that hits one keeps a valid prefix and says which.
  */
 export interface Limits {
   argumentDepth?: number;
@@ -214,6 +216,7 @@ export interface EventCoverage {
         | "invocation_limit"
         | "value_limit"
         | "byte_limit"
+        | "path_limit"
         | "argument_limit"
         | "unsupported_argument"
         | "unsupported_tensor"
@@ -243,7 +246,7 @@ export interface Definition {
   type: string;
 }
 /**
- * An exception, by type alone: its message may say anything and is kept in the attempt's log, not among the facts.
+ * An exception, by type alone: its message may say anything and is kept in the attempt's log.
  */
 export interface Diagnostic {
   disposition: "propagated" | "suppressed" | "unknown";
@@ -270,10 +273,13 @@ export interface SandboxFact {
   state: "enforced" | "degraded" | "unavailable";
 }
 /**
- * What was run and how. Grad mode and training mode change the stream of operations, so they are facts of a capture.
+ * What was run and how. Grad mode and training mode change what is dispatched, so they are facts of a capture.
+ *
+ * ``file`` is the saved file that was run; null for a recording inside the caller's own process.
  */
 export interface Execution {
   fake: boolean;
+  file: string | null;
   gradEnabled: boolean;
   inferenceMode: boolean;
   inputs: InputSource;
@@ -351,6 +357,12 @@ export interface GeneratorArgument {
   device: string;
   kind: "generator";
 }
+/**
+ * The handle of a profiler range, which torch passes between the operators that open and close it.
+ */
+export interface RecordFunctionArgument {
+  kind: "record_function";
+}
 export interface EnumArgument {
   kind: "enum";
   name: string;
@@ -384,7 +396,7 @@ export interface NamedTupleArgument {
   type: string;
 }
 /**
- * A dict, or a subclass named by ``type``: the entries in its storage, in order. Overridden methods are not called.
+ * A dict, or a subclass named by ``type``: the entries in its storage, in order, whatever its methods say.
  */
 export interface DictArgument {
   entries: Entry[];
@@ -421,7 +433,7 @@ export interface OpaqueArgument {
   type: string;
 }
 /**
- * The budgets of this capture. Each is independent; a run that hits one keeps a valid prefix and says which.
+ * The budgets of a capture. Each is independent; a run that hits one keeps a valid prefix and says which.
  */
 export interface Limits1 {
   argumentDepth?: number;
@@ -510,6 +522,7 @@ export interface Reason {
     | "invocation_limit"
     | "value_limit"
     | "byte_limit"
+    | "path_limit"
     | "argument_limit"
     | "unsupported_argument"
     | "unsupported_tensor"
@@ -537,7 +550,7 @@ export interface InProcessSetup {
   kind: "in_process";
 }
 /**
- * The files the capture cites. ``digest`` identifies the workspace files among them; scope is never the whole import graph.
+ * The files the capture cites, never the whole import graph. ``digest`` identifies those of the workspace.
  */
 export interface SourceSnapshot {
   digest: string;
@@ -594,8 +607,8 @@ export interface Cancelled {
 /**
  * One tensor object at one version. ``strides`` count elements; ``logicalBytes`` is ``numel() * element_size()``.
  *
- * ``object`` and ``storage`` are identities: equal shapes say nothing. ``version`` is torch's counter, null where torch
- * refuses to tell it. ``logicalVersion`` numbers this object's retained observations.
+ * ``object`` and ``storage`` are identities: equal shapes say nothing. ``version`` is torch's counter, null where
+ * torch refuses to tell it. ``logicalVersion`` numbers this object's retained observations.
  */
 export interface Value {
   device: string;

@@ -26,7 +26,7 @@ const func2 = codePoints;
 const pattern3 = new RegExp("^cap-[0-9a-f]{16}$", "u");
 const pattern4 = new RegExp("^att-[0-9a-f]{16}$", "u");
 const pattern5 = new RegExp("^[0-9a-f]{64}$", "u");
-const schema22 = {"additionalProperties":false,"properties":{"code":{"enum":["invalid_request","file_not_found","file_outside_workspace","interpreter_not_found","interpreter_unusable","torch_missing","torch_too_old","syntax_error","import_failed","import_exited","import_shadowed","target_not_found","target_ambiguous","target_unsupported","target_failed","inputs_missing","inputs_failed","nothing_recorded","worker_failed","capture_rejected","timed_out","cancelled","unauthorized","forbidden_host","forbidden_origin","not_found","method_not_allowed","unsupported_media_type","body_too_large","busy","invalid_capture","internal_error"],"type":"string"},"detail":{"maxLength":4096,"type":"string"},"faults":{"items":{"$ref":"#/$defs/Fault"},"type":"array"},"hint":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"title":{"maxLength":256,"minLength":1,"type":"string"}},"required":["code","title","detail","hint","faults"],"type":"object"};
+const schema22 = {"additionalProperties":false,"properties":{"code":{"enum":["invalid_request","file_not_found","file_outside_workspace","interpreter_not_found","interpreter_unusable","torch_missing","torch_too_old","source_changed","syntax_error","import_failed","import_exited","import_shadowed","target_not_found","target_ambiguous","target_unsupported","target_failed","inputs_missing","inputs_failed","nothing_recorded","worker_failed","capture_rejected","timed_out","cancelled","unauthorized","forbidden_host","forbidden_origin","not_found","method_not_allowed","unsupported_media_type","body_too_large","busy","invalid_capture","internal_error"],"type":"string"},"detail":{"maxLength":4096,"type":"string"},"faults":{"items":{"$ref":"#/$defs/Fault"},"type":"array"},"hint":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"title":{"maxLength":256,"minLength":1,"type":"string"}},"required":["code","title","detail","hint","faults"],"type":"object"};
 const schema23 = {"additionalProperties":false,"properties":{"message":{"maxLength":4096,"type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["path","message"],"type":"object"};
 
 function validate56(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -249,7 +249,7 @@ if(typeof data0 !== "string"){
 validate55.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!((((((((((((((((((((((((((((((((data0 === "invalid_request") || (data0 === "file_not_found")) || (data0 === "file_outside_workspace")) || (data0 === "interpreter_not_found")) || (data0 === "interpreter_unusable")) || (data0 === "torch_missing")) || (data0 === "torch_too_old")) || (data0 === "syntax_error")) || (data0 === "import_failed")) || (data0 === "import_exited")) || (data0 === "import_shadowed")) || (data0 === "target_not_found")) || (data0 === "target_ambiguous")) || (data0 === "target_unsupported")) || (data0 === "target_failed")) || (data0 === "inputs_missing")) || (data0 === "inputs_failed")) || (data0 === "nothing_recorded")) || (data0 === "worker_failed")) || (data0 === "capture_rejected")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "unauthorized")) || (data0 === "forbidden_host")) || (data0 === "forbidden_origin")) || (data0 === "not_found")) || (data0 === "method_not_allowed")) || (data0 === "unsupported_media_type")) || (data0 === "body_too_large")) || (data0 === "busy")) || (data0 === "invalid_capture")) || (data0 === "internal_error"))){
+if(!(((((((((((((((((((((((((((((((((data0 === "invalid_request") || (data0 === "file_not_found")) || (data0 === "file_outside_workspace")) || (data0 === "interpreter_not_found")) || (data0 === "interpreter_unusable")) || (data0 === "torch_missing")) || (data0 === "torch_too_old")) || (data0 === "source_changed")) || (data0 === "syntax_error")) || (data0 === "import_failed")) || (data0 === "import_exited")) || (data0 === "import_shadowed")) || (data0 === "target_not_found")) || (data0 === "target_ambiguous")) || (data0 === "target_unsupported")) || (data0 === "target_failed")) || (data0 === "inputs_missing")) || (data0 === "inputs_failed")) || (data0 === "nothing_recorded")) || (data0 === "worker_failed")) || (data0 === "capture_rejected")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "unauthorized")) || (data0 === "forbidden_host")) || (data0 === "forbidden_origin")) || (data0 === "not_found")) || (data0 === "method_not_allowed")) || (data0 === "unsupported_media_type")) || (data0 === "body_too_large")) || (data0 === "busy")) || (data0 === "invalid_capture")) || (data0 === "internal_error"))){
 validate55.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema22.properties.code.enum}}];
 return false;
 }
@@ -3028,7 +3028,7 @@ validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 export const capture = validate72;
 const schema30 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"coverage":{"$ref":"#/$defs/Coverage"},"definitions":{"items":{"$ref":"#/$defs/Definition"},"type":"array"},"diagnostics":{"items":{"$ref":"#/$defs/Diagnostic"},"type":"array"},"environment":{"$ref":"#/$defs/Environment"},"execution":{"$ref":"#/$defs/Execution"},"id":{"pattern":"^cap-[0-9a-f]{16}$","type":"string"},"invocations":{"items":{"$ref":"#/$defs/Invocation"},"type":"array"},"limits":{"$ref":"#/$defs/Limits"},"locations":{"items":{"$ref":"#/$defs/Location"},"type":"array"},"modules":{"items":{"$ref":"#/$defs/ModuleInstance"},"type":"array"},"normalizations":{"items":{"enum":["dict_storage","declared_write_versions","fake_device_reads"],"type":"string"},"type":"array"},"operations":{"items":{"$ref":"#/$defs/Operation"},"type":"array"},"operators":{"items":{"$ref":"#/$defs/Operator"},"type":"array"},"reasons":{"items":{"$ref":"#/$defs/Reason"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"setup":{"$ref":"#/$defs/Setup"},"source":{"$ref":"#/$defs/SourceSnapshot"},"state":{"items":{"$ref":"#/$defs/State"},"type":"array"},"status":{"enum":["complete","partial"],"type":"string"},"termination":{"$ref":"#/$defs/Termination"},"values":{"items":{"$ref":"#/$defs/Value"},"type":"array"},"valuesUnavailable":{"const":"fake_tensor","type":"string"}},"required":["schemaVersion","id","attempt","status","termination","reasons","setup","execution","environment","limits","normalizations","source","locations","definitions","modules","state","operators","invocations","operations","values","diagnostics","coverage"],"type":"object"};
 const schema31 = {"additionalProperties":false,"properties":{"invocations":{"$ref":"#/$defs/EventCoverage"},"modules":{"items":{"$ref":"#/$defs/ModuleCoverage"},"type":"array"},"operations":{"$ref":"#/$defs/EventCoverage"},"values":{"$ref":"#/$defs/EventCoverage"}},"required":["operations","invocations","values","modules"],"type":"object"};
-const schema32 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
+const schema32 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
 
 function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -3159,7 +3159,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!((((((((((((((((((data1 === "run_failed") || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
+if(!(((((((((((((((((((data1 === "run_failed") || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
 const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/anyOf/0/enum",keyword:"enum",params:{allowedValues: schema32.properties.reason.anyOf[0].enum}};
 if(vErrors === null){
 vErrors = [err6];
@@ -4319,7 +4319,8 @@ return errors === 0;
 }
 validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema38 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
+const schema38 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"file":{"anyOf":[{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["file","target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
+const pattern21 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
 const schema39 = {"additionalProperties":false,"properties":{"kind":{"enum":["function","convention","caller","none"],"type":"string"},"name":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","name"],"type":"object"};
 
 function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -4479,14 +4480,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((((data.target === undefined) && (missing0 = "target")) || ((data.targetKind === undefined) && (missing0 = "targetKind"))) || ((data.inputs === undefined) && (missing0 = "inputs"))) || ((data.mode === undefined) && (missing0 = "mode"))) || ((data.fake === undefined) && (missing0 = "fake"))) || ((data.gradEnabled === undefined) && (missing0 = "gradEnabled"))) || ((data.inferenceMode === undefined) && (missing0 = "inferenceMode"))){
+if(((((((((data.file === undefined) && (missing0 = "file")) || ((data.target === undefined) && (missing0 = "target"))) || ((data.targetKind === undefined) && (missing0 = "targetKind"))) || ((data.inputs === undefined) && (missing0 = "inputs"))) || ((data.mode === undefined) && (missing0 = "mode"))) || ((data.fake === undefined) && (missing0 = "fake"))) || ((data.gradEnabled === undefined) && (missing0 = "gradEnabled"))) || ((data.inferenceMode === undefined) && (missing0 = "inferenceMode"))){
 validate89.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((((((key0 === "fake") || (key0 === "gradEnabled")) || (key0 === "inferenceMode")) || (key0 === "inputs")) || (key0 === "mode")) || (key0 === "target")) || (key0 === "targetKind"))){
+if(!((((((((key0 === "fake") || (key0 === "file")) || (key0 === "gradEnabled")) || (key0 === "inferenceMode")) || (key0 === "inputs")) || (key0 === "mode")) || (key0 === "target")) || (key0 === "targetKind"))){
 validate89.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
@@ -4505,11 +4506,73 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.gradEnabled !== undefined){
+if(data.file !== undefined){
+let data1 = data.file;
 const _errs4 = errors;
-if(typeof data.gradEnabled !== "boolean"){
-validate89.errors = [{instancePath:instancePath+"/gradEnabled",schemaPath:"#/properties/gradEnabled/type",keyword:"type",params:{type: "boolean"}}];
+const _errs5 = errors;
+let valid1 = false;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data1 === "string"){
+if(!pattern21.test(data1)){
+const err0 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+}
+else {
+const err1 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+}
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+const _errs8 = errors;
+if(data1 !== null){
+const err2 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+var _valid0 = _errs8 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err3 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+validate89.errors = vErrors;
 return false;
+}
+else {
+errors = _errs5;
+if(vErrors !== null){
+if(_errs5){
+vErrors.length = _errs5;
+}
+else {
+vErrors = null;
+}
+}
 }
 var valid0 = _errs4 === errors;
 }
@@ -4517,58 +4580,70 @@ else {
 var valid0 = true;
 }
 if(valid0){
+if(data.gradEnabled !== undefined){
+const _errs10 = errors;
+if(typeof data.gradEnabled !== "boolean"){
+validate89.errors = [{instancePath:instancePath+"/gradEnabled",schemaPath:"#/properties/gradEnabled/type",keyword:"type",params:{type: "boolean"}}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
 if(data.inferenceMode !== undefined){
-const _errs6 = errors;
+const _errs12 = errors;
 if(typeof data.inferenceMode !== "boolean"){
 validate89.errors = [{instancePath:instancePath+"/inferenceMode",schemaPath:"#/properties/inferenceMode/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
-var valid0 = _errs6 === errors;
+var valid0 = _errs12 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.inputs !== undefined){
-const _errs8 = errors;
+const _errs14 = errors;
 if(!(validate90(data.inputs, {instancePath:instancePath+"/inputs",parentData:data,parentDataProperty:"inputs",rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate90.errors : vErrors.concat(validate90.errors);
 errors = vErrors.length;
 }
-var valid0 = _errs8 === errors;
+var valid0 = _errs14 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.mode !== undefined){
-let data4 = data.mode;
-const _errs9 = errors;
-if(typeof data4 !== "string"){
+let data5 = data.mode;
+const _errs15 = errors;
+if(typeof data5 !== "string"){
 validate89.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!(((data4 === "eval") || (data4 === "train")) || (data4 === "as_is"))){
+if(!(((data5 === "eval") || (data5 === "train")) || (data5 === "as_is"))){
 validate89.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema38.properties.mode.enum}}];
 return false;
 }
-var valid0 = _errs9 === errors;
+var valid0 = _errs15 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.target !== undefined){
-let data5 = data.target;
-const _errs11 = errors;
-if(errors === _errs11){
-if(typeof data5 === "string"){
-if(func2(data5) > 1024){
+let data6 = data.target;
+const _errs17 = errors;
+if(errors === _errs17){
+if(typeof data6 === "string"){
+if(func2(data6) > 1024){
 validate89.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
-if(func2(data5) < 1){
+if(func2(data6) < 1){
 validate89.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
@@ -4579,27 +4654,28 @@ validate89.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properti
 return false;
 }
 }
-var valid0 = _errs11 === errors;
+var valid0 = _errs17 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.targetKind !== undefined){
-let data6 = data.targetKind;
-const _errs13 = errors;
-if(typeof data6 !== "string"){
+let data7 = data.targetKind;
+const _errs19 = errors;
+if(typeof data7 !== "string"){
 validate89.errors = [{instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!((((data6 === "class") || (data6 === "factory")) || (data6 === "instance")) || (data6 === "script"))){
+if(!((((data7 === "class") || (data7 === "factory")) || (data7 === "instance")) || (data7 === "script"))){
 validate89.errors = [{instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/enum",keyword:"enum",params:{allowedValues: schema38.properties.targetKind.enum}}];
 return false;
 }
-var valid0 = _errs13 === errors;
+var valid0 = _errs19 === errors;
 }
 else {
 var valid0 = true;
+}
 }
 }
 }
@@ -4621,9 +4697,9 @@ return errors === 0;
 validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 const schema40 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"entry":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"exit":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"id":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"module":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"parameterCount":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterCountUnavailable":{"enum":["unsupported_metadata","read_limit"],"type":"string"},"parent":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"status":{"enum":["completed","failed","in_flight"],"type":"string"}},"required":["id","module","parent","entry","exit","status","args","kwargs","output","location","diagnostic"],"type":"object"};
-const schema41 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
+const schema41 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/RecordFunctionArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
 const schema42 = {"additionalProperties":false,"properties":{"kind":{"const":"tensor","type":"string"},"value":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern22 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
+const pattern23 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
 
 function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -4674,7 +4750,7 @@ let data1 = data.value;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern22.test(data1)){
+if(!pattern23.test(data1)){
 validate95.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
@@ -4828,7 +4904,7 @@ return errors === 0;
 validate97.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 const schema45 = {"additionalProperties":false,"properties":{"kind":{"const":"int","type":"string"},"value":{"maxLength":4096,"pattern":"^(0|-?[1-9][0-9]*)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern23 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
+const pattern24 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
 
 function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -4884,7 +4960,7 @@ validate98.errors = [{instancePath:instancePath+"/value",schemaPath:"#/propertie
 return false;
 }
 else {
-if(!pattern23.test(data1)){
+if(!pattern24.test(data1)){
 validate98.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(0|-?[1-9][0-9]*)$"}}];
 return false;
 }
@@ -4915,7 +4991,7 @@ return errors === 0;
 validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 const schema46 = {"additionalProperties":false,"properties":{"kind":{"const":"float","type":"string"},"value":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern24 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
+const pattern25 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
 
 function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -4971,7 +5047,7 @@ validate99.errors = [{instancePath:instancePath+"/value",schemaPath:"#/propertie
 return false;
 }
 else {
-if(!pattern24.test(data1)){
+if(!pattern25.test(data1)){
 validate99.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
 return false;
 }
@@ -5040,7 +5116,7 @@ validate100.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/propertie
 return false;
 }
 else {
-if(!pattern24.test(data0)){
+if(!pattern25.test(data0)){
 validate100.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
 return false;
 }
@@ -5084,7 +5160,7 @@ validate100.errors = [{instancePath:instancePath+"/real",schemaPath:"#/propertie
 return false;
 }
 else {
-if(!pattern24.test(data2)){
+if(!pattern25.test(data2)){
 validate100.errors = [{instancePath:instancePath+"/real",schemaPath:"#/properties/real/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
 return false;
 }
@@ -5367,7 +5443,7 @@ return errors === 0;
 }
 validate103.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema51 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
+const schema51 = {"additionalProperties":false,"properties":{"kind":{"const":"record_function","type":"string"}},"required":["kind"],"type":"object"};
 
 function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -5382,14 +5458,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.name === undefined) && (missing0 = "name"))){
+if((data.kind === undefined) && (missing0 = "kind")){
 validate104.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "kind") || (key0 === "name")) || (key0 === "type"))){
+if(!(key0 === "kind")){
 validate104.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
@@ -5398,74 +5474,13 @@ break;
 if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
-const _errs2 = errors;
 if(typeof data0 !== "string"){
 validate104.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if("enum" !== data0){
-validate104.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "enum"}}];
+if("record_function" !== data0){
+validate104.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "record_function"}}];
 return false;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.name !== undefined){
-let data1 = data.name;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(func2(data1) > 1024){
-validate104.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
-return false;
-}
-else {
-if(func2(data1) < 1){
-validate104.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
-return false;
-}
-}
-}
-else {
-validate104.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.type !== undefined){
-let data2 = data.type;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(func2(data2) > 1024){
-validate104.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
-return false;
-}
-else {
-if(func2(data2) < 1){
-validate104.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
-return false;
-}
-}
-}
-else {
-validate104.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
 }
 }
 }
@@ -5481,7 +5496,7 @@ return errors === 0;
 }
 validate104.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema52 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
+const schema52 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
 
 function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -5496,34 +5511,30 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.expression === undefined) && (missing0 = "expression"))){
+if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.name === undefined) && (missing0 = "name"))){
 validate105.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "expression") || (key0 === "kind")) || (key0 === "type"))){
+if(!(((key0 === "kind") || (key0 === "name")) || (key0 === "type"))){
 validate105.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.expression !== undefined){
-let data0 = data.expression;
+if(data.kind !== undefined){
+let data0 = data.kind;
 const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(func2(data0) > 4096){
-validate105.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+if(typeof data0 !== "string"){
+validate105.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-}
-else {
-validate105.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/type",keyword:"type",params:{type: "string"}}];
+if("enum" !== data0){
+validate105.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "enum"}}];
 return false;
-}
 }
 var valid0 = _errs2 === errors;
 }
@@ -5531,16 +5542,26 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.kind !== undefined){
-let data1 = data.kind;
+if(data.name !== undefined){
+let data1 = data.name;
 const _errs4 = errors;
-if(typeof data1 !== "string"){
-validate105.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(func2(data1) > 1024){
+validate105.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
-if("symbolic" !== data1){
-validate105.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "symbolic"}}];
+else {
+if(func2(data1) < 1){
+validate105.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
+}
+}
+}
+else {
+validate105.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
 }
 var valid0 = _errs4 === errors;
 }
@@ -5551,13 +5572,23 @@ if(valid0){
 if(data.type !== undefined){
 let data2 = data.type;
 const _errs6 = errors;
-if(typeof data2 !== "string"){
+if(errors === _errs6){
+if(typeof data2 === "string"){
+if(func2(data2) > 1024){
+validate105.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+return false;
+}
+else {
+if(func2(data2) < 1){
+validate105.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+return false;
+}
+}
+}
+else {
 validate105.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!(((data2 === "int") || (data2 === "float")) || (data2 === "bool"))){
-validate105.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema52.properties.type.enum}}];
-return false;
 }
 var valid0 = _errs6 === errors;
 }
@@ -5579,7 +5610,7 @@ return errors === 0;
 }
 validate105.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema53 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
+const schema53 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
 
 function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -5594,29 +5625,74 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.kind === undefined) && (missing0 = "kind")){
+if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.expression === undefined) && (missing0 = "expression"))){
 validate106.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "kind")){
+if(!(((key0 === "expression") || (key0 === "kind")) || (key0 === "type"))){
 validate106.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
+if(data.expression !== undefined){
+let data0 = data.expression;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(func2(data0) > 4096){
+validate106.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+return false;
+}
+}
+else {
+validate106.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
 if(data.kind !== undefined){
-let data0 = data.kind;
-if(typeof data0 !== "string"){
+let data1 = data.kind;
+const _errs4 = errors;
+if(typeof data1 !== "string"){
 validate106.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if("ellipsis" !== data0){
-validate106.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "ellipsis"}}];
+if("symbolic" !== data1){
+validate106.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "symbolic"}}];
 return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.type !== undefined){
+let data2 = data.type;
+const _errs6 = errors;
+if(typeof data2 !== "string"){
+validate106.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!(((data2 === "int") || (data2 === "float")) || (data2 === "bool"))){
+validate106.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema53.properties.type.enum}}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
 }
 }
 }
@@ -5632,8 +5708,7 @@ return errors === 0;
 }
 validate106.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema54 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
-const wrapper0 = {validate: validate94};
+const schema54 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
 
 function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -5648,15 +5723,69 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.start === undefined) && (missing0 = "start"))) || ((data.stop === undefined) && (missing0 = "stop"))) || ((data.step === undefined) && (missing0 = "step"))){
+if((data.kind === undefined) && (missing0 = "kind")){
 validate107.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((key0 === "kind") || (key0 === "start")) || (key0 === "step")) || (key0 === "stop"))){
+if(!(key0 === "kind")){
 validate107.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+validate107.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("ellipsis" !== data0){
+validate107.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "ellipsis"}}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate107.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate107.errors = vErrors;
+return errors === 0;
+}
+validate107.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema55 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
+const wrapper0 = {validate: validate94};
+
+function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate108.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.start === undefined) && (missing0 = "start"))) || ((data.stop === undefined) && (missing0 = "stop"))) || ((data.step === undefined) && (missing0 = "step"))){
+validate108.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "start")) || (key0 === "step")) || (key0 === "stop"))){
+validate108.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5666,11 +5795,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate107.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate108.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("slice" !== data0){
-validate107.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "slice"}}];
+validate108.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "slice"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -5721,21 +5850,21 @@ var valid0 = true;
 }
 }
 else {
-validate107.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate108.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate107.errors = vErrors;
+validate108.errors = vErrors;
 return errors === 0;
 }
-validate107.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate108.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema55 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
+const schema56 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
 
-function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate109(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate108.evaluated;
+const evaluated0 = validate109.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5746,14 +5875,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.items === undefined) && (missing0 = "items"))){
-validate108.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate109.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "items") || (key0 === "kind"))){
-validate108.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate109.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5779,7 +5908,7 @@ break;
 }
 }
 else {
-validate108.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
+validate109.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -5793,11 +5922,11 @@ if(data.kind !== undefined){
 let data2 = data.kind;
 const _errs5 = errors;
 if(typeof data2 !== "string"){
-validate108.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate109.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data2 === "list") || (data2 === "tuple"))){
-validate108.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema55.properties.kind.enum}}];
+validate109.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema56.properties.kind.enum}}];
 return false;
 }
 var valid0 = _errs5 === errors;
@@ -5810,21 +5939,21 @@ var valid0 = true;
 }
 }
 else {
-validate108.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate109.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate108.errors = vErrors;
+validate109.errors = vErrors;
 return errors === 0;
 }
-validate108.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate109.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema56 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
+const schema57 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
 
-function validate109(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate109.evaluated;
+const evaluated0 = validate110.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5835,14 +5964,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.fields === undefined) && (missing0 = "fields"))) || ((data.items === undefined) && (missing0 = "items"))){
-validate109.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate110.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "fields") || (key0 === "items")) || (key0 === "kind")) || (key0 === "type"))){
-validate109.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate110.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5861,18 +5990,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate109.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate110.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate109.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/minLength",keyword:"minLength",params:{limit: 1}}];
+validate110.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate109.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/type",keyword:"type",params:{type: "string"}}];
+validate110.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5883,7 +6012,7 @@ break;
 }
 }
 else {
-validate109.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
+validate110.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -5913,7 +6042,7 @@ break;
 }
 }
 else {
-validate109.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
+validate110.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -5927,11 +6056,11 @@ if(data.kind !== undefined){
 let data4 = data.kind;
 const _errs9 = errors;
 if(typeof data4 !== "string"){
-validate109.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate110.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("namedtuple" !== data4){
-validate109.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "namedtuple"}}];
+validate110.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "namedtuple"}}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -5946,18 +6075,18 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func2(data5) > 1024){
-validate109.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate110.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data5) < 1){
-validate109.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate110.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate109.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate110.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5973,22 +6102,22 @@ var valid0 = true;
 }
 }
 else {
-validate109.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate110.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate109.errors = vErrors;
+validate110.errors = vErrors;
 return errors === 0;
 }
-validate109.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate110.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema57 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
-const schema58 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
+const schema58 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
+const schema59 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
 
-function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate112(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate111.evaluated;
+const evaluated0 = validate112.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5999,14 +6128,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.key === undefined) && (missing0 = "key")) || ((data.value === undefined) && (missing0 = "value"))){
-validate111.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate112.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "key") || (key0 === "value"))){
-validate111.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate112.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6040,20 +6169,20 @@ var valid0 = true;
 }
 }
 else {
-validate111.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate112.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate111.errors = vErrors;
+validate112.errors = vErrors;
 return errors === 0;
 }
-validate111.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate112.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate110.evaluated;
+const evaluated0 = validate111.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6064,14 +6193,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.entries === undefined) && (missing0 = "entries"))){
-validate110.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate111.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "entries") || (key0 === "kind")) || (key0 === "type"))){
-validate110.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate111.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6086,8 +6215,8 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate111(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate111.errors : vErrors.concat(validate111.errors);
+if(!(validate112(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate112.errors : vErrors.concat(validate112.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs4 === errors;
@@ -6097,7 +6226,7 @@ break;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/entries",schemaPath:"#/properties/entries/type",keyword:"type",params:{type: "array"}}];
+validate111.errors = [{instancePath:instancePath+"/entries",schemaPath:"#/properties/entries/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -6111,11 +6240,11 @@ if(data.kind !== undefined){
 let data2 = data.kind;
 const _errs5 = errors;
 if(typeof data2 !== "string"){
-validate110.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate111.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("dict" !== data2){
-validate110.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dict"}}];
+validate111.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dict"}}];
 return false;
 }
 var valid0 = _errs5 === errors;
@@ -6190,7 +6319,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate110.errors = vErrors;
+validate111.errors = vErrors;
 return false;
 }
 else {
@@ -6215,22 +6344,22 @@ var valid0 = true;
 }
 }
 else {
-validate110.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate111.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate110.errors = vErrors;
+validate111.errors = vErrors;
 return errors === 0;
 }
-validate110.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate111.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema59 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
-const schema60 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
+const schema60 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
+const schema61 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
 
-function validate114(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate114.evaluated;
+const evaluated0 = validate115.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6241,14 +6370,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.name === undefined) && (missing0 = "name")) || ((data.value === undefined) && (missing0 = "value"))){
-validate114.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate115.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "name") || (key0 === "value"))){
-validate114.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate115.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6260,18 +6389,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate114.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate115.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate114.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
+validate115.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate114.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
+validate115.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6297,20 +6426,20 @@ var valid0 = true;
 }
 }
 else {
-validate114.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate115.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate114.errors = vErrors;
+validate115.errors = vErrors;
 return errors === 0;
 }
-validate114.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate115.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate114(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate113.evaluated;
+const evaluated0 = validate114.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6321,14 +6450,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.fields === undefined) && (missing0 = "fields"))){
-validate113.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate114.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "fields") || (key0 === "kind")) || (key0 === "type"))){
-validate113.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate114.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6343,8 +6472,8 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate114(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate114.errors : vErrors.concat(validate114.errors);
+if(!(validate115(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs4 === errors;
@@ -6354,7 +6483,7 @@ break;
 }
 }
 else {
-validate113.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
+validate114.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -6368,11 +6497,11 @@ if(data.kind !== undefined){
 let data2 = data.kind;
 const _errs5 = errors;
 if(typeof data2 !== "string"){
-validate113.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate114.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("dataclass" !== data2){
-validate113.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dataclass"}}];
+validate114.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dataclass"}}];
 return false;
 }
 var valid0 = _errs5 === errors;
@@ -6387,18 +6516,18 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func2(data3) > 1024){
-validate113.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate114.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data3) < 1){
-validate113.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate114.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate113.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate114.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6413,21 +6542,21 @@ var valid0 = true;
 }
 }
 else {
-validate113.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate114.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate113.errors = vErrors;
+validate114.errors = vErrors;
 return errors === 0;
 }
-validate113.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate114.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema61 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
+const schema62 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
 
-function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate117(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate116.evaluated;
+const evaluated0 = validate117.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6438,14 +6567,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.reason === undefined) && (missing0 = "reason"))){
-validate116.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate117.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "kind") || (key0 === "reason")) || (key0 === "type"))){
-validate116.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate117.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6455,11 +6584,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate116.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate117.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("opaque" !== data0){
-validate116.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "opaque"}}];
+validate117.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "opaque"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -6472,11 +6601,11 @@ if(data.reason !== undefined){
 let data1 = data.reason;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate116.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
+validate117.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((((((data1 === "unsupported_type") || (data1 === "unsupported_tensor")) || (data1 === "cycle")) || (data1 === "depth_limit")) || (data1 === "item_limit")) || (data1 === "value_limit")) || (data1 === "text_limit")) || (data1 === "failed_write"))){
-validate116.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema61.properties.reason.enum}}];
+validate117.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema62.properties.reason.enum}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -6491,18 +6620,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate116.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate117.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate116.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate117.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate116.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate117.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6517,14 +6646,14 @@ var valid0 = true;
 }
 }
 else {
-validate116.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate117.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate116.errors = vErrors;
+validate117.errors = vErrors;
 return errors === 0;
 }
-validate116.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate117.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
 function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -6647,7 +6776,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "enum"){
+else if(tag0 === "record_function"){
 if(!(validate104(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate104.errors : vErrors.concat(validate104.errors);
 errors = vErrors.length;
@@ -6656,7 +6785,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "symbolic"){
+else if(tag0 === "enum"){
 if(!(validate105(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate105.errors : vErrors.concat(validate105.errors);
 errors = vErrors.length;
@@ -6665,7 +6794,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "ellipsis"){
+else if(tag0 === "symbolic"){
 if(!(validate106(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate106.errors : vErrors.concat(validate106.errors);
 errors = vErrors.length;
@@ -6674,7 +6803,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "slice"){
+else if(tag0 === "ellipsis"){
 if(!(validate107(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate107.errors : vErrors.concat(validate107.errors);
 errors = vErrors.length;
@@ -6683,25 +6812,16 @@ if(props0 !== true){
 props0 = true;
 }
 }
+else if(tag0 === "slice"){
+if(!(validate108(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate108.errors : vErrors.concat(validate108.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
 else if(tag0 === "list"){
-if(!(validate108(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate108.errors : vErrors.concat(validate108.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "tuple"){
-if(!(validate108(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate108.errors : vErrors.concat(validate108.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "namedtuple"){
 if(!(validate109(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate109.errors : vErrors.concat(validate109.errors);
 errors = vErrors.length;
@@ -6710,7 +6830,16 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "dict"){
+else if(tag0 === "tuple"){
+if(!(validate109(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate109.errors : vErrors.concat(validate109.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "namedtuple"){
 if(!(validate110(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate110.errors : vErrors.concat(validate110.errors);
 errors = vErrors.length;
@@ -6719,9 +6848,18 @@ if(props0 !== true){
 props0 = true;
 }
 }
+else if(tag0 === "dict"){
+if(!(validate111(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate111.errors : vErrors.concat(validate111.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
 else if(tag0 === "dataclass"){
-if(!(validate113(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate113.errors : vErrors.concat(validate113.errors);
+if(!(validate114(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate114.errors : vErrors.concat(validate114.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6729,8 +6867,8 @@ props0 = true;
 }
 }
 else if(tag0 === "opaque"){
-if(!(validate116(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate116.errors : vErrors.concat(validate116.errors);
+if(!(validate117(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate117.errors : vErrors.concat(validate117.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -7033,8 +7171,8 @@ var valid4 = true;
 const len1 = data6.length;
 for(let i1=0; i1<len1; i1++){
 const _errs23 = errors;
-if(!(validate114(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate114.errors : vErrors.concat(validate114.errors);
+if(!(validate115(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
 errors = vErrors.length;
 }
 var valid4 = _errs23 === errors;
@@ -7362,13 +7500,12 @@ return errors === 0;
 }
 validate93.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema62 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
-const pattern32 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
+const schema63 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
 
-function validate144(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate146(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate144.evaluated;
+const evaluated0 = validate146.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7379,14 +7516,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((data.id === undefined) && (missing0 = "id")) || ((data.file === undefined) && (missing0 = "file"))) || ((data.function === undefined) && (missing0 = "function"))) || ((data.line === undefined) && (missing0 = "line"))) || ((data.endLine === undefined) && (missing0 = "endLine"))) || ((data.column === undefined) && (missing0 = "column"))) || ((data.endColumn === undefined) && (missing0 = "endColumn"))){
-validate144.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate146.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((((((key0 === "column") || (key0 === "endColumn")) || (key0 === "endLine")) || (key0 === "file")) || (key0 === "function")) || (key0 === "id")) || (key0 === "line"))){
-validate144.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate146.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -7458,7 +7595,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate144.errors = vErrors;
+validate146.errors = vErrors;
 return false;
 }
 else {
@@ -7544,7 +7681,7 @@ else {
 vErrors.push(err9);
 }
 errors++;
-validate144.errors = vErrors;
+validate146.errors = vErrors;
 return false;
 }
 else {
@@ -7630,7 +7767,7 @@ else {
 vErrors.push(err14);
 }
 errors++;
-validate144.errors = vErrors;
+validate146.errors = vErrors;
 return false;
 }
 else {
@@ -7655,13 +7792,13 @@ let data3 = data.file;
 const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data3 === "string"){
-if(!pattern32.test(data3)){
-validate144.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern21.test(data3)){
+validate146.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate144.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
+validate146.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7677,18 +7814,18 @@ const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data4 === "string"){
 if(func2(data4) > 1024){
-validate144.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate146.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data4) < 1){
-validate144.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}}];
+validate146.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate144.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}}];
+validate146.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7704,12 +7841,12 @@ const _errs24 = errors;
 if(errors === _errs24){
 if(typeof data5 === "string"){
 if(!pattern16.test(data5)){
-validate144.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}}];
+validate146.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate144.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate146.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7723,18 +7860,18 @@ if(data.line !== undefined){
 let data6 = data.line;
 const _errs26 = errors;
 if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate144.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}}];
+validate146.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs26){
 if((typeof data6 == "number") && (isFinite(data6))){
 if(data6 > 2147483647 || isNaN(data6)){
-validate144.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}}];
+validate146.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}}];
 return false;
 }
 else {
 if(data6 < 1 || isNaN(data6)){
-validate144.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
+validate146.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
 return false;
 }
 }
@@ -7755,22 +7892,22 @@ var valid0 = true;
 }
 }
 else {
-validate144.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate146.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate144.errors = vErrors;
+validate146.errors = vErrors;
 return errors === 0;
 }
-validate144.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate146.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema63 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
-const schema64 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
+const schema64 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
+const schema65 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
 
-function validate147(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate149(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate147.evaluated;
+const evaluated0 = validate149.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7781,14 +7918,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.root === undefined) && (missing0 = "root")) || ((data.path === undefined) && (missing0 = "path"))){
-validate147.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate149.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "path") || (key0 === "root"))){
-validate147.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate149.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -7800,12 +7937,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 4096){
-validate147.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+validate149.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 4096}}];
 return false;
 }
 }
 else {
-validate147.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
+validate149.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7821,12 +7958,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate147.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
+validate149.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate147.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
+validate149.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7840,20 +7977,20 @@ var valid0 = true;
 }
 }
 else {
-validate147.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate149.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate147.errors = vErrors;
+validate149.errors = vErrors;
 return errors === 0;
 }
-validate147.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate149.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate146(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate148(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate146.evaluated;
+const evaluated0 = validate148.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7864,14 +8001,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.id === undefined) && (missing0 = "id")) || ((data.definition === undefined) && (missing0 = "definition"))) || ((data.paths === undefined) && (missing0 = "paths"))) || ((data.training === undefined) && (missing0 = "training"))){
-validate146.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate148.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "definition") || (key0 === "id")) || (key0 === "paths")) || (key0 === "training"))){
-validate146.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate148.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -7883,12 +8020,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern15.test(data0)){
-validate146.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/pattern",keyword:"pattern",params:{pattern: "^d(0|[1-9][0-9]{0,9})$"}}];
+validate148.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/pattern",keyword:"pattern",params:{pattern: "^d(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate146.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/type",keyword:"type",params:{type: "string"}}];
+validate148.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7904,12 +8041,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate146.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
+validate148.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate146.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate148.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7928,8 +8065,8 @@ var valid1 = true;
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 const _errs8 = errors;
-if(!(validate147(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate147.errors : vErrors.concat(validate147.errors);
+if(!(validate149(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate149.errors : vErrors.concat(validate149.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs8 === errors;
@@ -7939,7 +8076,7 @@ break;
 }
 }
 else {
-validate146.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
+validate148.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -7952,7 +8089,7 @@ if(valid0){
 if(data.training !== undefined){
 const _errs9 = errors;
 if(typeof data.training !== "boolean"){
-validate146.errors = [{instancePath:instancePath+"/training",schemaPath:"#/properties/training/type",keyword:"type",params:{type: "boolean"}}];
+validate148.errors = [{instancePath:instancePath+"/training",schemaPath:"#/properties/training/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -7967,22 +8104,22 @@ var valid0 = true;
 }
 }
 else {
-validate146.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate148.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate146.errors = vErrors;
+validate148.errors = vErrors;
 return errors === 0;
 }
-validate146.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate148.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema65 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
-const schema66 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
+const schema66 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
+const schema67 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
 
-function validate152(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate154(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate152.evaluated;
+const evaluated0 = validate154.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7993,14 +8130,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.argument === undefined) && (missing0 = "argument")) || ((data.relation === undefined) && (missing0 = "relation"))) || ((data.before === undefined) && (missing0 = "before"))) || ((data.after === undefined) && (missing0 = "after"))){
-validate152.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate154.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "after") || (key0 === "argument")) || (key0 === "before")) || (key0 === "relation"))){
-validate152.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate154.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8021,8 +8158,8 @@ errors = vErrors.length;
 var props0 = true;
 }
 else if(tag0 === "opaque"){
-if(!(validate116(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate116.errors : vErrors.concat(validate116.errors);
+if(!(validate117(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate117.errors : vErrors.concat(validate117.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -8030,17 +8167,17 @@ props0 = true;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate154.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate154.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "object"}}];
+validate154.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
@@ -8056,7 +8193,7 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(Array.isArray(data1)){
 if(data1.length > 128){
-validate152.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/maxItems",keyword:"maxItems",params:{limit: 128}}];
+validate154.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/maxItems",keyword:"maxItems",params:{limit: 128}}];
 return false;
 }
 else {
@@ -8142,7 +8279,7 @@ else {
 vErrors.push(err5);
 }
 errors++;
-validate152.errors = vErrors;
+validate154.errors = vErrors;
 return false;
 }
 else {
@@ -8164,7 +8301,7 @@ break;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/type",keyword:"type",params:{type: "array"}}];
+validate154.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8179,13 +8316,13 @@ let data3 = data.before;
 const _errs15 = errors;
 if(errors === _errs15){
 if(typeof data3 === "string"){
-if(!pattern22.test(data3)){
-validate152.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern23.test(data3)){
+validate154.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/type",keyword:"type",params:{type: "string"}}];
+validate154.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8199,11 +8336,11 @@ if(data.relation !== undefined){
 let data4 = data.relation;
 const _errs17 = errors;
 if(typeof data4 !== "string"){
-validate152.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/type",keyword:"type",params:{type: "string"}}];
+validate154.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data4 === "operand") || (data4 === "alias"))){
-validate152.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema66.properties.relation.enum}}];
+validate154.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema67.properties.relation.enum}}];
 return false;
 }
 var valid0 = _errs17 === errors;
@@ -8218,20 +8355,20 @@ var valid0 = true;
 }
 }
 else {
-validate152.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate154.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate152.errors = vErrors;
+validate154.errors = vErrors;
 return errors === 0;
 }
-validate152.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate154.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate150(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate152(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate150.evaluated;
+const evaluated0 = validate152.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8242,14 +8379,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((data.id === undefined) && (missing0 = "id")) || ((data.sequence === undefined) && (missing0 = "sequence"))) || ((data.target === undefined) && (missing0 = "target"))) || ((data.status === undefined) && (missing0 = "status"))) || ((data.invocation === undefined) && (missing0 = "invocation"))) || ((data.args === undefined) && (missing0 = "args"))) || ((data.kwargs === undefined) && (missing0 = "kwargs"))) || ((data.output === undefined) && (missing0 = "output"))) || ((data.effects === undefined) && (missing0 = "effects"))) || ((data.location === undefined) && (missing0 = "location"))) || ((data.diagnostic === undefined) && (missing0 = "diagnostic"))){
-validate150.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate152.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema65.properties, key0))){
-validate150.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema66.properties, key0))){
+validate152.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8275,7 +8412,7 @@ break;
 }
 }
 else {
-validate150.errors = [{instancePath:instancePath+"/args",schemaPath:"#/properties/args/type",keyword:"type",params:{type: "array"}}];
+validate152.errors = [{instancePath:instancePath+"/args",schemaPath:"#/properties/args/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8339,7 +8476,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate150.errors = vErrors;
+validate152.errors = vErrors;
 return false;
 }
 else {
@@ -8368,8 +8505,8 @@ var valid3 = true;
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
 const _errs13 = errors;
-if(!(validate152(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate152.errors : vErrors.concat(validate152.errors);
+if(!(validate154(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate154.errors : vErrors.concat(validate154.errors);
 errors = vErrors.length;
 }
 var valid3 = _errs13 === errors;
@@ -8379,7 +8516,7 @@ break;
 }
 }
 else {
-validate150.errors = [{instancePath:instancePath+"/effects",schemaPath:"#/properties/effects/type",keyword:"type",params:{type: "array"}}];
+validate152.errors = [{instancePath:instancePath+"/effects",schemaPath:"#/properties/effects/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8395,12 +8532,12 @@ const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data5 === "string"){
 if(!pattern20.test(data5)){
-validate150.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
+validate152.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate150.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate152.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8464,7 +8601,7 @@ else {
 vErrors.push(err7);
 }
 errors++;
-validate150.errors = vErrors;
+validate152.errors = vErrors;
 return false;
 }
 else {
@@ -8493,8 +8630,8 @@ var valid5 = true;
 const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
 const _errs24 = errors;
-if(!(validate114(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate114.errors : vErrors.concat(validate114.errors);
+if(!(validate115(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
 errors = vErrors.length;
 }
 var valid5 = _errs24 === errors;
@@ -8504,7 +8641,7 @@ break;
 }
 }
 else {
-validate150.errors = [{instancePath:instancePath+"/kwargs",schemaPath:"#/properties/kwargs/type",keyword:"type",params:{type: "array"}}];
+validate152.errors = [{instancePath:instancePath+"/kwargs",schemaPath:"#/properties/kwargs/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8568,7 +8705,7 @@ else {
 vErrors.push(err11);
 }
 errors++;
-validate150.errors = vErrors;
+validate152.errors = vErrors;
 return false;
 }
 else {
@@ -8622,7 +8759,7 @@ else {
 vErrors.push(err13);
 }
 errors++;
-validate150.errors = vErrors;
+validate152.errors = vErrors;
 return false;
 }
 else {
@@ -8646,18 +8783,18 @@ if(data.sequence !== undefined){
 let data11 = data.sequence;
 const _errs36 = errors;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-validate150.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/type",keyword:"type",params:{type: "integer"}}];
+validate152.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs36){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 9007199254740991 || isNaN(data11)){
-validate150.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate152.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data11 < 0 || isNaN(data11)){
-validate150.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate152.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -8673,11 +8810,11 @@ if(data.status !== undefined){
 let data12 = data.status;
 const _errs38 = errors;
 if(typeof data12 !== "string"){
-validate150.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "string"}}];
+validate152.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data12 === "completed") || (data12 === "failed")) || (data12 === "in_flight"))){
-validate150.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema65.properties.status.enum}}];
+validate152.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema66.properties.status.enum}}];
 return false;
 }
 var valid0 = _errs38 === errors;
@@ -8692,18 +8829,18 @@ const _errs40 = errors;
 if(errors === _errs40){
 if(typeof data13 === "string"){
 if(func2(data13) > 1024){
-validate150.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate152.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data13) < 1){
-validate150.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
+validate152.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate150.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
+validate152.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8726,21 +8863,21 @@ var valid0 = true;
 }
 }
 else {
-validate150.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate152.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate150.errors = vErrors;
+validate152.errors = vErrors;
 return errors === 0;
 }
-validate150.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate152.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema67 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
+const schema68 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
 
-function validate159(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate161(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate159.evaluated;
+const evaluated0 = validate161.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8751,14 +8888,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.target === undefined) && (missing0 = "target")) || ((data.operatorSchema === undefined) && (missing0 = "operatorSchema"))){
-validate159.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate161.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "operatorSchema") || (key0 === "target"))){
-validate159.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate161.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8818,7 +8955,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate159.errors = vErrors;
+validate161.errors = vErrors;
 return false;
 }
 else {
@@ -8844,18 +8981,18 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate159.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate161.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate159.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
+validate161.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate159.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
+validate161.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8869,22 +9006,22 @@ var valid0 = true;
 }
 }
 else {
-validate159.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate161.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate159.errors = vErrors;
+validate161.errors = vErrors;
 return errors === 0;
 }
-validate159.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate161.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema68 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
-const pattern44 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
+const schema69 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
+const pattern45 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
 
-function validate161(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate163(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate161.evaluated;
+const evaluated0 = validate163.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8895,14 +9032,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.code === undefined) && (missing0 = "code")) || ((data.count === undefined) && (missing0 = "count"))) || ((data.subject === undefined) && (missing0 = "subject"))) || ((data.detail === undefined) && (missing0 = "detail"))){
-validate161.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate163.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "code") || (key0 === "count")) || (key0 === "detail")) || (key0 === "subject"))){
-validate161.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate163.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8912,11 +9049,11 @@ if(data.code !== undefined){
 let data0 = data.code;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate161.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
+validate163.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!((((((((((((((((((data0 === "run_failed") || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
-validate161.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema68.properties.code.enum}}];
+if(!(((((((((((((((((((data0 === "run_failed") || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
+validate163.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema69.properties.code.enum}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -8929,14 +9066,20 @@ if(data.count !== undefined){
 let data1 = data.count;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate161.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/type",keyword:"type",params:{type: "integer"}}];
+validate163.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 < 1 || isNaN(data1)){
-validate161.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
+if(data1 > 9007199254740991 || isNaN(data1)){
+validate163.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
+}
+else {
+if(data1 < 1 || isNaN(data1)){
+validate163.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
+return false;
+}
 }
 }
 }
@@ -9000,7 +9143,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate161.errors = vErrors;
+validate163.errors = vErrors;
 return false;
 }
 else {
@@ -9082,7 +9225,7 @@ valid2 = valid2 || _valid1;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data3 === "string"){
-if(!pattern44.test(data3)){
+if(!pattern45.test(data3)){
 const err8 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err8];
@@ -9109,7 +9252,7 @@ valid2 = valid2 || _valid1;
 const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data3 === "string"){
-if(!pattern22.test(data3)){
+if(!pattern23.test(data3)){
 const err10 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/3/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err10];
@@ -9155,7 +9298,7 @@ else {
 vErrors.push(err13);
 }
 errors++;
-validate161.errors = vErrors;
+validate163.errors = vErrors;
 return false;
 }
 else {
@@ -9181,22 +9324,22 @@ var valid0 = true;
 }
 }
 else {
-validate161.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate163.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate161.errors = vErrors;
+validate163.errors = vErrors;
 return errors === 0;
 }
-validate161.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate163.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema69 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
-const schema70 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
+const schema70 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
+const schema71 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
 
-function validate164(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate166(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate164.evaluated;
+const evaluated0 = validate166.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9207,14 +9350,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.planDigest === undefined) && (missing0 = "planDigest"))){
-validate164.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate166.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "planDigest"))){
-validate164.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate166.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9224,11 +9367,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate164.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate166.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("planned" !== data0){
-validate164.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "planned"}}];
+validate166.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "planned"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -9243,12 +9386,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern5.test(data1)){
-validate164.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
+validate166.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
 return false;
 }
 }
 else {
-validate164.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/type",keyword:"type",params:{type: "string"}}];
+validate166.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9262,16 +9405,68 @@ var valid0 = true;
 }
 }
 else {
-validate164.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate166.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate164.errors = vErrors;
+validate166.errors = vErrors;
 return errors === 0;
 }
-validate164.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate166.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema71 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
+const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
+
+function validate167(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate167.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.kind === undefined) && (missing0 = "kind")){
+validate167.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "kind")){
+validate167.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+validate167.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("in_process" !== data0){
+validate167.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "in_process"}}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate167.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate167.errors = vErrors;
+return errors === 0;
+}
+validate167.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
 
 function validate165(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9285,33 +9480,32 @@ evaluated0.items = undefined;
 }
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.kind === undefined) && (missing0 = "kind")){
-validate165.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
-return false;
+const tag0 = data.kind;
+if(typeof tag0 == "string"){
+if(tag0 === "planned"){
+if(!(validate166(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate166.errors : vErrors.concat(validate166.errors);
+errors = vErrors.length;
+}
+var props0 = true;
+}
+else if(tag0 === "in_process"){
+if(!(validate167(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate167.errors : vErrors.concat(validate167.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
 }
 else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "kind")){
-validate165.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.kind !== undefined){
-let data0 = data.kind;
-if(typeof data0 !== "string"){
-validate165.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if("in_process" !== data0){
-validate165.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "in_process"}}];
+validate165.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
-}
+else {
+validate165.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+return false;
 }
 }
 else {
@@ -9320,69 +9514,18 @@ return false;
 }
 }
 validate165.errors = vErrors;
-return errors === 0;
-}
-validate165.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-
-function validate163(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate163.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-const tag0 = data.kind;
-if(typeof tag0 == "string"){
-if(tag0 === "planned"){
-if(!(validate164(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate164.errors : vErrors.concat(validate164.errors);
-errors = vErrors.length;
-}
-var props0 = true;
-}
-else if(tag0 === "in_process"){
-if(!(validate165(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate165.errors : vErrors.concat(validate165.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else {
-validate163.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
-return false;
-}
-}
-else {
-validate163.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
-return false;
-}
-}
-else {
-validate163.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
-return false;
-}
-}
-validate163.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate163.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate165.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema72 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
-const schema73 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
+const schema73 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
+const schema74 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
 
-function validate170(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate172(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate170.evaluated;
+const evaluated0 = validate172.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9393,14 +9536,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.id === undefined) && (missing0 = "id")) || ((data.root === undefined) && (missing0 = "root"))) || ((data.path === undefined) && (missing0 = "path"))) || ((data.digest === undefined) && (missing0 = "digest"))){
-validate170.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate172.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "digest") || (key0 === "id")) || (key0 === "path")) || (key0 === "root"))){
-validate170.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate172.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9460,7 +9603,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate170.errors = vErrors;
+validate172.errors = vErrors;
 return false;
 }
 else {
@@ -9485,13 +9628,13 @@ let data1 = data.id;
 const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data1 === "string"){
-if(!pattern32.test(data1)){
-validate170.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern21.test(data1)){
+validate172.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate170.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate172.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9507,18 +9650,18 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate170.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate172.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate170.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1}}];
+validate172.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate170.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
+validate172.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9532,11 +9675,11 @@ if(data.root !== undefined){
 let data3 = data.root;
 const _errs12 = errors;
 if(typeof data3 !== "string"){
-validate170.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
+validate172.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((data3 === "workspace") || (data3 === "library")) || (data3 === "external")) || (data3 === "generated"))){
-validate170.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema73.properties.root.enum}}];
+validate172.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema74.properties.root.enum}}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -9551,20 +9694,20 @@ var valid0 = true;
 }
 }
 else {
-validate170.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate172.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate170.errors = vErrors;
+validate172.errors = vErrors;
 return errors === 0;
 }
-validate170.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate172.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate169(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate171(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate169.evaluated;
+const evaluated0 = validate171.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9575,14 +9718,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.digest === undefined) && (missing0 = "digest")) || ((data.scope === undefined) && (missing0 = "scope"))) || ((data.files === undefined) && (missing0 = "files"))){
-validate169.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate171.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "digest") || (key0 === "files")) || (key0 === "scope"))){
-validate169.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate171.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9594,12 +9737,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern5.test(data0)){
-validate169.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
+validate171.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
 return false;
 }
 }
 else {
-validate169.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/type",keyword:"type",params:{type: "string"}}];
+validate171.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9618,8 +9761,8 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate170(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate170.errors : vErrors.concat(validate170.errors);
+if(!(validate172(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate172.errors : vErrors.concat(validate172.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs6 === errors;
@@ -9629,7 +9772,7 @@ break;
 }
 }
 else {
-validate169.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"}}];
+validate171.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -9643,11 +9786,11 @@ if(data.scope !== undefined){
 let data3 = data.scope;
 const _errs7 = errors;
 if(typeof data3 !== "string"){
-validate169.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "string"}}];
+validate171.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("partial" !== data3){
-validate169.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/const",keyword:"const",params:{allowedValue: "partial"}}];
+validate171.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/const",keyword:"const",params:{allowedValue: "partial"}}];
 return false;
 }
 var valid0 = _errs7 === errors;
@@ -9661,21 +9804,21 @@ var valid0 = true;
 }
 }
 else {
-validate169.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate171.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate169.errors = vErrors;
+validate171.errors = vErrors;
 return errors === 0;
 }
-validate169.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate171.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema74 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"minItems":1,"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
+const schema75 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"minItems":1,"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
 
-function validate173(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate173.evaluated;
+const evaluated0 = validate175.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9686,14 +9829,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.id === undefined) && (missing0 = "id")) || ((data.kind === undefined) && (missing0 = "kind"))) || ((data.paths === undefined) && (missing0 = "paths"))) || ((data.value === undefined) && (missing0 = "value"))){
-validate173.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate175.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((((key0 === "id") || (key0 === "kind")) || (key0 === "paths")) || (key0 === "unavailable")) || (key0 === "value"))){
-validate173.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate175.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9704,13 +9847,13 @@ let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern44.test(data0)){
-validate173.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern45.test(data0)){
+validate175.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate173.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate175.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9724,11 +9867,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate173.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate175.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data1 === "parameter") || (data1 === "buffer"))){
-validate173.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema74.properties.kind.enum}}];
+validate175.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema75.properties.kind.enum}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -9743,7 +9886,7 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(Array.isArray(data2)){
 if(data2.length < 1){
-validate173.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/minItems",keyword:"minItems",params:{limit: 1}}];
+validate175.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/minItems",keyword:"minItems",params:{limit: 1}}];
 return false;
 }
 else {
@@ -9751,8 +9894,8 @@ var valid1 = true;
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 const _errs8 = errors;
-if(!(validate147(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate147.errors : vErrors.concat(validate147.errors);
+if(!(validate149(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate149.errors : vErrors.concat(validate149.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs8 === errors;
@@ -9763,7 +9906,7 @@ break;
 }
 }
 else {
-validate173.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
+validate175.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -9777,11 +9920,11 @@ if(data.unavailable !== undefined){
 let data4 = data.unavailable;
 const _errs9 = errors;
 if(typeof data4 !== "string"){
-validate173.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/type",keyword:"type",params:{type: "string"}}];
+validate175.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data4 === "uninitialized") || (data4 === "unsupported_tensor")) || (data4 === "value_limit"))){
-validate173.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema74.properties.unavailable.enum}}];
+validate175.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema75.properties.unavailable.enum}}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -9798,7 +9941,7 @@ let valid2 = false;
 const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data5 === "string"){
-if(!pattern22.test(data5)){
+if(!pattern23.test(data5)){
 const err0 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
@@ -9844,7 +9987,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate173.errors = vErrors;
+validate175.errors = vErrors;
 return false;
 }
 else {
@@ -9871,150 +10014,17 @@ var valid0 = true;
 }
 }
 else {
-validate173.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate175.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate173.errors = vErrors;
+validate175.errors = vErrors;
 return errors === 0;
 }
-validate173.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate175.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema75 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
-const schema76 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
-
-function validate177(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate177.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((data.kind === undefined) && (missing0 = "kind")){
-validate177.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(key0 === "kind")){
-validate177.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.kind !== undefined){
-let data0 = data.kind;
-if(typeof data0 !== "string"){
-validate177.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if("returned" !== data0){
-validate177.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "returned"}}];
-return false;
-}
-}
-}
-}
-}
-else {
-validate177.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
-return false;
-}
-}
-validate177.errors = vErrors;
-return errors === 0;
-}
-validate177.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-const schema77 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
-
-function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate178.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.kind === undefined) && (missing0 = "kind")) || ((data.diagnostic === undefined) && (missing0 = "diagnostic"))){
-validate178.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "diagnostic") || (key0 === "kind"))){
-validate178.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.diagnostic !== undefined){
-let data0 = data.diagnostic;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern17.test(data0)){
-validate178.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}}];
-return false;
-}
-}
-else {
-validate178.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.kind !== undefined){
-let data1 = data.kind;
-const _errs4 = errors;
-if(typeof data1 !== "string"){
-validate178.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if("raised" !== data1){
-validate178.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "raised"}}];
-return false;
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate178.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
-return false;
-}
-}
-validate178.errors = vErrors;
-return errors === 0;
-}
-validate178.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-const schema78 = {"additionalProperties":false,"properties":{"code":{"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
+const schema76 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
+const schema77 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
 
 function validate179(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10029,48 +10039,29 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.kind === undefined) && (missing0 = "kind")) || ((data.code === undefined) && (missing0 = "code"))){
+if((data.kind === undefined) && (missing0 = "kind")){
 validate179.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "code") || (key0 === "kind"))){
+if(!(key0 === "kind")){
 validate179.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.code !== undefined){
-let data0 = data.code;
-const _errs2 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate179.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "integer"}}];
-return false;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
 if(data.kind !== undefined){
-let data1 = data.kind;
-const _errs4 = errors;
-if(typeof data1 !== "string"){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
 validate179.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if("exited" !== data1){
-validate179.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "exited"}}];
+if("returned" !== data0){
+validate179.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "returned"}}];
 return false;
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -10086,7 +10077,7 @@ return errors === 0;
 }
 validate179.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema79 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
+const schema78 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
 
 function validate180(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10101,30 +10092,34 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.kind === undefined) && (missing0 = "kind")) || ((data.signal === undefined) && (missing0 = "signal"))){
+if(((data.kind === undefined) && (missing0 = "kind")) || ((data.diagnostic === undefined) && (missing0 = "diagnostic"))){
 validate180.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "kind") || (key0 === "signal"))){
+if(!((key0 === "diagnostic") || (key0 === "kind"))){
 validate180.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.kind !== undefined){
-let data0 = data.kind;
+if(data.diagnostic !== undefined){
+let data0 = data.diagnostic;
 const _errs2 = errors;
-if(typeof data0 !== "string"){
-validate180.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern17.test(data0)){
+validate180.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
-if("killed" !== data0){
-validate180.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "killed"}}];
+}
+else {
+validate180.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/type",keyword:"type",params:{type: "string"}}];
 return false;
+}
 }
 var valid0 = _errs2 === errors;
 }
@@ -10132,26 +10127,16 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.signal !== undefined){
-let data1 = data.signal;
+if(data.kind !== undefined){
+let data1 = data.kind;
 const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(func2(data1) > 1024){
-validate180.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+if(typeof data1 !== "string"){
+validate180.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-else {
-if(func2(data1) < 1){
-validate180.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/minLength",keyword:"minLength",params:{limit: 1}}];
+if("raised" !== data1){
+validate180.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "raised"}}];
 return false;
-}
-}
-}
-else {
-validate180.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
@@ -10172,7 +10157,7 @@ return errors === 0;
 }
 validate180.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema80 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
+const schema79 = {"additionalProperties":false,"properties":{"code":{"exclusiveMaximum":4294967296,"minimum":-2147483648,"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
 
 function validate181(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10187,30 +10172,40 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((data.kind === undefined) && (missing0 = "kind")) || ((data.seconds === undefined) && (missing0 = "seconds"))){
+if(((data.kind === undefined) && (missing0 = "kind")) || ((data.code === undefined) && (missing0 = "code"))){
 validate181.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((key0 === "kind") || (key0 === "seconds"))){
+if(!((key0 === "code") || (key0 === "kind"))){
 validate181.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.kind !== undefined){
-let data0 = data.kind;
+if(data.code !== undefined){
+let data0 = data.code;
 const _errs2 = errors;
-if(typeof data0 !== "string"){
-validate181.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+validate181.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
-if("timed_out" !== data0){
-validate181.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "timed_out"}}];
+if(errors === _errs2){
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 < -2147483648 || isNaN(data0)){
+validate181.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/minimum",keyword:"minimum",params:{comparison: ">=", limit: -2147483648}}];
 return false;
+}
+else {
+if(data0 >= 4294967296 || isNaN(data0)){
+validate181.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 4294967296}}];
+return false;
+}
+}
+}
 }
 var valid0 = _errs2 === errors;
 }
@@ -10218,20 +10213,16 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.seconds !== undefined){
-let data1 = data.seconds;
+if(data.kind !== undefined){
+let data1 = data.kind;
 const _errs4 = errors;
-if(errors === _errs4){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 <= 0 || isNaN(data1)){
-validate181.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
+if(typeof data1 !== "string"){
+validate181.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-}
-else {
-validate181.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/type",keyword:"type",params:{type: "number"}}];
+if("exited" !== data1){
+validate181.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "exited"}}];
 return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
@@ -10252,7 +10243,7 @@ return errors === 0;
 }
 validate181.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema81 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
+const schema80 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
 
 function validate182(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10267,14 +10258,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((data.kind === undefined) && (missing0 = "kind")){
+if(((data.kind === undefined) && (missing0 = "kind")) || ((data.signal === undefined) && (missing0 = "signal"))){
 validate182.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(key0 === "kind")){
+if(!((key0 === "kind") || (key0 === "signal"))){
 validate182.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
@@ -10283,13 +10274,46 @@ break;
 if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
+const _errs2 = errors;
 if(typeof data0 !== "string"){
 validate182.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if("cancelled" !== data0){
-validate182.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "cancelled"}}];
+if("killed" !== data0){
+validate182.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "killed"}}];
 return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.signal !== undefined){
+let data1 = data.signal;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(func2(data1) > 1024){
+validate182.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+return false;
+}
+else {
+if(func2(data1) < 1){
+validate182.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/minLength",keyword:"minLength",params:{limit: 1}}];
+return false;
+}
+}
+}
+else {
+validate182.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
 }
 }
 }
@@ -10305,11 +10329,144 @@ return errors === 0;
 }
 validate182.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
+const schema81 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
 
-function validate176(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate183(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate176.evaluated;
+const evaluated0 = validate183.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.kind === undefined) && (missing0 = "kind")) || ((data.seconds === undefined) && (missing0 = "seconds"))){
+validate183.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "kind") || (key0 === "seconds"))){
+validate183.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate183.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("timed_out" !== data0){
+validate183.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "timed_out"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.seconds !== undefined){
+let data1 = data.seconds;
+const _errs4 = errors;
+if(errors === _errs4){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 <= 0 || isNaN(data1)){
+validate183.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
+return false;
+}
+}
+else {
+validate183.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/type",keyword:"type",params:{type: "number"}}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate183.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate183.errors = vErrors;
+return errors === 0;
+}
+validate183.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema82 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
+
+function validate184(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate184.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((data.kind === undefined) && (missing0 = "kind")){
+validate184.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(key0 === "kind")){
+validate184.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+validate184.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("cancelled" !== data0){
+validate184.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "cancelled"}}];
+return false;
+}
+}
+}
+}
+}
+else {
+validate184.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate184.errors = vErrors;
+return errors === 0;
+}
+validate184.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate178.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10321,31 +10478,13 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "returned"){
-if(!(validate177(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate177.errors : vErrors.concat(validate177.errors);
+if(!(validate179(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "raised"){
-if(!(validate178(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate178.errors : vErrors.concat(validate178.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "exited"){
-if(!(validate179(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "killed"){
 if(!(validate180(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate180.errors : vErrors.concat(validate180.errors);
 errors = vErrors.length;
@@ -10354,7 +10493,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "timed_out"){
+else if(tag0 === "exited"){
 if(!(validate181(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate181.errors : vErrors.concat(validate181.errors);
 errors = vErrors.length;
@@ -10363,7 +10502,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "cancelled"){
+else if(tag0 === "killed"){
 if(!(validate182(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate182.errors : vErrors.concat(validate182.errors);
 errors = vErrors.length;
@@ -10372,318 +10511,51 @@ if(props0 !== true){
 props0 = true;
 }
 }
+else if(tag0 === "timed_out"){
+if(!(validate183(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate183.errors : vErrors.concat(validate183.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "cancelled"){
+if(!(validate184(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate184.errors : vErrors.concat(validate184.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
 else {
-validate176.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate178.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate176.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate178.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate176.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate178.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate176.errors = vErrors;
+validate178.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate176.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate178.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema82 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
-const pattern54 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
-const pattern60 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
-const pattern62 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
-const schema83 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
-const schema84 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
-
-function validate192(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate192.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if((((data.kind === undefined) && (missing0 = "kind")) || ((data.invocation === undefined) && (missing0 = "invocation"))) || ((data.path === undefined) && (missing0 = "path"))){
-validate192.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!(((key0 === "invocation") || (key0 === "kind")) || (key0 === "path"))){
-validate192.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.invocation !== undefined){
-let data0 = data.invocation;
-const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(!pattern18.test(data0)){
-validate192.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}}];
-return false;
-}
-}
-else {
-validate192.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.kind !== undefined){
-let data1 = data.kind;
-const _errs4 = errors;
-if(typeof data1 !== "string"){
-validate192.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if("input" !== data1){
-validate192.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "input"}}];
-return false;
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.path !== undefined){
-let data2 = data.path;
-const _errs6 = errors;
-if(errors === _errs6){
-if(Array.isArray(data2)){
-if(data2.length > 128){
-validate192.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
-return false;
-}
-else {
-var valid1 = true;
-const len0 = data2.length;
-for(let i0=0; i0<len0; i0++){
-let data3 = data2[i0];
-const _errs8 = errors;
-const _errs9 = errors;
-let valid2 = false;
-const _errs10 = errors;
-if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-const err0 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err0];
-}
-else {
-vErrors.push(err0);
-}
-errors++;
-}
-if(errors === _errs10){
-if((typeof data3 == "number") && (isFinite(data3))){
-if(data3 > 9007199254740991 || isNaN(data3)){
-const err1 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
-if(vErrors === null){
-vErrors = [err1];
-}
-else {
-vErrors.push(err1);
-}
-errors++;
-}
-else {
-if(data3 < 0 || isNaN(data3)){
-const err2 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
-if(vErrors === null){
-vErrors = [err2];
-}
-else {
-vErrors.push(err2);
-}
-errors++;
-}
-}
-}
-}
-var _valid0 = _errs10 === errors;
-valid2 = valid2 || _valid0;
-const _errs12 = errors;
-if(errors === _errs12){
-if(typeof data3 === "string"){
-if(func2(data3) > 64){
-const err3 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 64}};
-if(vErrors === null){
-vErrors = [err3];
-}
-else {
-vErrors.push(err3);
-}
-errors++;
-}
-}
-else {
-const err4 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err4];
-}
-else {
-vErrors.push(err4);
-}
-errors++;
-}
-}
-var _valid0 = _errs12 === errors;
-valid2 = valid2 || _valid0;
-if(!valid2){
-const err5 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf",keyword:"anyOf",params:{}};
-if(vErrors === null){
-vErrors = [err5];
-}
-else {
-vErrors.push(err5);
-}
-errors++;
-validate192.errors = vErrors;
-return false;
-}
-else {
-errors = _errs9;
-if(vErrors !== null){
-if(_errs9){
-vErrors.length = _errs9;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid1 = _errs8 === errors;
-if(!valid1){
-break;
-}
-}
-}
-}
-else {
-validate192.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-}
-else {
-validate192.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
-return false;
-}
-}
-validate192.errors = vErrors;
-return errors === 0;
-}
-validate192.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-const schema85 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
-
-function validate193(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate193.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.kind === undefined) && (missing0 = "kind")) || ((data.state === undefined) && (missing0 = "state"))){
-validate193.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "kind") || (key0 === "state"))){
-validate193.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.kind !== undefined){
-let data0 = data.kind;
-const _errs2 = errors;
-if(typeof data0 !== "string"){
-validate193.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if("state" !== data0){
-validate193.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
-return false;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.state !== undefined){
-let data1 = data.state;
-const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern44.test(data1)){
-validate193.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
-return false;
-}
-}
-else {
-validate193.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate193.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
-return false;
-}
-}
-validate193.errors = vErrors;
-return errors === 0;
-}
-validate193.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-const schema86 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema83 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
+const pattern55 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
+const pattern61 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
+const pattern63 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
+const schema84 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
+const schema85 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
 
 function validate194(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10698,30 +10570,34 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.kind === undefined) && (missing0 = "kind")) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.path === undefined) && (missing0 = "path"))){
+if((((data.kind === undefined) && (missing0 = "kind")) || ((data.invocation === undefined) && (missing0 = "invocation"))) || ((data.path === undefined) && (missing0 = "path"))){
 validate194.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "kind") || (key0 === "operation")) || (key0 === "path"))){
+if(!(((key0 === "invocation") || (key0 === "kind")) || (key0 === "path"))){
 validate194.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.kind !== undefined){
-let data0 = data.kind;
+if(data.invocation !== undefined){
+let data0 = data.invocation;
 const _errs2 = errors;
-if(typeof data0 !== "string"){
-validate194.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(!pattern18.test(data0)){
+validate194.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
-if("output" !== data0){
-validate194.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "output"}}];
+}
+else {
+validate194.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/type",keyword:"type",params:{type: "string"}}];
 return false;
+}
 }
 var valid0 = _errs2 === errors;
 }
@@ -10729,20 +10605,16 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.operation !== undefined){
-let data1 = data.operation;
+if(data.kind !== undefined){
+let data1 = data.kind;
 const _errs4 = errors;
-if(errors === _errs4){
-if(typeof data1 === "string"){
-if(!pattern20.test(data1)){
-validate194.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
+if(typeof data1 !== "string"){
+validate194.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-}
-else {
-validate194.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
+if("input" !== data1){
+validate194.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "input"}}];
 return false;
-}
 }
 var valid0 = _errs4 === errors;
 }
@@ -10888,7 +10760,7 @@ return errors === 0;
 }
 validate194.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema87 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema86 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
 
 function validate195(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10903,14 +10775,14 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((data.kind === undefined) && (missing0 = "kind")) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.path === undefined) && (missing0 = "path"))){
+if(((data.kind === undefined) && (missing0 = "kind")) || ((data.state === undefined) && (missing0 = "state"))){
 validate195.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((key0 === "kind") || (key0 === "operation")) || (key0 === "path"))){
+if(!((key0 === "kind") || (key0 === "state"))){
 validate195.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
@@ -10924,8 +10796,88 @@ if(typeof data0 !== "string"){
 validate195.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if("effect" !== data0){
-validate195.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "effect"}}];
+if("state" !== data0){
+validate195.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.state !== undefined){
+let data1 = data.state;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern45.test(data1)){
+validate195.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
+return false;
+}
+}
+else {
+validate195.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate195.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate195.errors = vErrors;
+return errors === 0;
+}
+validate195.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema87 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+
+function validate196(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate196.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.kind === undefined) && (missing0 = "kind")) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.path === undefined) && (missing0 = "path"))){
+validate196.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "kind") || (key0 === "operation")) || (key0 === "path"))){
+validate196.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("output" !== data0){
+validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "output"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -10940,12 +10892,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern20.test(data1)){
-validate195.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
+validate196.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate195.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
+validate196.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -10961,7 +10913,7 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(Array.isArray(data2)){
 if(data2.length > 128){
-validate195.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
+validate196.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
 return false;
 }
 else {
@@ -11047,7 +10999,7 @@ else {
 vErrors.push(err5);
 }
 errors++;
-validate195.errors = vErrors;
+validate196.errors = vErrors;
 return false;
 }
 else {
@@ -11069,7 +11021,7 @@ break;
 }
 }
 else {
-validate195.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
+validate196.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -11078,82 +11030,6 @@ var valid0 = _errs6 === errors;
 else {
 var valid0 = true;
 }
-}
-}
-}
-}
-}
-else {
-validate195.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
-return false;
-}
-}
-validate195.errors = vErrors;
-return errors === 0;
-}
-validate195.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-const schema88 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
-
-function validate196(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate196.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.kind === undefined) && (missing0 = "kind")) || ((data.reason === undefined) && (missing0 = "reason"))){
-validate196.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "kind") || (key0 === "reason"))){
-validate196.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.kind !== undefined){
-let data0 = data.kind;
-const _errs2 = errors;
-if(typeof data0 !== "string"){
-validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if("external" !== data0){
-validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "external"}}];
-return false;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.reason !== undefined){
-let data1 = data.reason;
-const _errs4 = errors;
-if(typeof data1 !== "string"){
-validate196.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if(!((data1 === "first_use") || (data1 === "unobserved_write"))){
-validate196.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema88.properties.reason.enum}}];
-return false;
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
 }
 }
 }
@@ -11169,11 +11045,292 @@ return errors === 0;
 }
 validate196.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
+const schema88 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
 
-function validate191(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate197(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate191.evaluated;
+const evaluated0 = validate197.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.kind === undefined) && (missing0 = "kind")) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.path === undefined) && (missing0 = "path"))){
+validate197.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "kind") || (key0 === "operation")) || (key0 === "path"))){
+validate197.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate197.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("effect" !== data0){
+validate197.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "effect"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.operation !== undefined){
+let data1 = data.operation;
+const _errs4 = errors;
+if(errors === _errs4){
+if(typeof data1 === "string"){
+if(!pattern20.test(data1)){
+validate197.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
+return false;
+}
+}
+else {
+validate197.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data2 = data.path;
+const _errs6 = errors;
+if(errors === _errs6){
+if(Array.isArray(data2)){
+if(data2.length > 128){
+validate197.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+const _errs8 = errors;
+const _errs9 = errors;
+let valid2 = false;
+const _errs10 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err0 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(errors === _errs10){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err1 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+else {
+if(data3 < 0 || isNaN(data3)){
+const err2 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+}
+}
+}
+var _valid0 = _errs10 === errors;
+valid2 = valid2 || _valid0;
+const _errs12 = errors;
+if(errors === _errs12){
+if(typeof data3 === "string"){
+if(func2(data3) > 64){
+const err3 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+else {
+const err4 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+var _valid0 = _errs12 === errors;
+valid2 = valid2 || _valid0;
+if(!valid2){
+const err5 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+validate197.errors = vErrors;
+return false;
+}
+else {
+errors = _errs9;
+if(vErrors !== null){
+if(_errs9){
+vErrors.length = _errs9;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid1 = _errs8 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate197.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate197.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate197.errors = vErrors;
+return errors === 0;
+}
+validate197.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema89 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
+
+function validate198(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate198.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.kind === undefined) && (missing0 = "kind")) || ((data.reason === undefined) && (missing0 = "reason"))){
+validate198.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "kind") || (key0 === "reason"))){
+validate198.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate198.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("external" !== data0){
+validate198.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "external"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.reason !== undefined){
+let data1 = data.reason;
+const _errs4 = errors;
+if(typeof data1 !== "string"){
+validate198.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((data1 === "first_use") || (data1 === "unobserved_write"))){
+validate198.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema89.properties.reason.enum}}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate198.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate198.errors = vErrors;
+return errors === 0;
+}
+validate198.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate193(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate193.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -11185,31 +11342,13 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "input"){
-if(!(validate192(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate192.errors : vErrors.concat(validate192.errors);
+if(!(validate194(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate194.errors : vErrors.concat(validate194.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "state"){
-if(!(validate193(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate193.errors : vErrors.concat(validate193.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "output"){
-if(!(validate194(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate194.errors : vErrors.concat(validate194.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "effect"){
 if(!(validate195(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate195.errors : vErrors.concat(validate195.errors);
 errors = vErrors.length;
@@ -11218,7 +11357,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "external"){
+else if(tag0 === "output"){
 if(!(validate196(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate196.errors : vErrors.concat(validate196.errors);
 errors = vErrors.length;
@@ -11227,32 +11366,50 @@ if(props0 !== true){
 props0 = true;
 }
 }
+else if(tag0 === "effect"){
+if(!(validate197(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate197.errors : vErrors.concat(validate197.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "external"){
+if(!(validate198(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate198.errors : vErrors.concat(validate198.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
 else {
-validate191.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate193.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate191.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate193.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate191.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate193.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate191.errors = vErrors;
+validate193.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate191.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate193.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 
-function validate190(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate192(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate190.evaluated;
+const evaluated0 = validate192.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -11263,14 +11420,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((((((((data.id === undefined) && (missing0 = "id")) || ((data.object === undefined) && (missing0 = "object"))) || ((data.storage === undefined) && (missing0 = "storage"))) || ((data.version === undefined) && (missing0 = "version"))) || ((data.logicalVersion === undefined) && (missing0 = "logicalVersion"))) || ((data.previousVersion === undefined) && (missing0 = "previousVersion"))) || ((data.producer === undefined) && (missing0 = "producer"))) || ((data.type === undefined) && (missing0 = "type"))) || ((data.shape === undefined) && (missing0 = "shape"))) || ((data.strides === undefined) && (missing0 = "strides"))) || ((data.storageOffset === undefined) && (missing0 = "storageOffset"))) || ((data.dtype === undefined) && (missing0 = "dtype"))) || ((data.device === undefined) && (missing0 = "device"))) || ((data.layout === undefined) && (missing0 = "layout"))) || ((data.requiresGrad === undefined) && (missing0 = "requiresGrad"))) || ((data.state === undefined) && (missing0 = "state"))){
-validate190.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate192.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema82.properties, key0))){
-validate190.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema83.properties, key0))){
+validate192.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -11282,18 +11439,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate190.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate192.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate190.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/minLength",keyword:"minLength",params:{limit: 1}}];
+validate192.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate190.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/type",keyword:"type",params:{type: "string"}}];
+validate192.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11309,18 +11466,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate190.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate192.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate190.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/minLength",keyword:"minLength",params:{limit: 1}}];
+validate192.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate190.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/type",keyword:"type",params:{type: "string"}}];
+validate192.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11335,13 +11492,13 @@ let data2 = data.id;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern22.test(data2)){
-validate190.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern23.test(data2)){
+validate192.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate190.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate192.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11357,18 +11514,18 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func2(data3) > 1024){
-validate190.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate192.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data3) < 1){
-validate190.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/minLength",keyword:"minLength",params:{limit: 1}}];
+validate192.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate190.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/type",keyword:"type",params:{type: "string"}}];
+validate192.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11382,18 +11539,18 @@ if(data.logicalBytes !== undefined){
 let data4 = data.logicalBytes;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate190.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/type",keyword:"type",params:{type: "integer"}}];
+validate192.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate190.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate192.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate190.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate192.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -11409,18 +11566,18 @@ if(data.logicalVersion !== undefined){
 let data5 = data.logicalVersion;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate190.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/type",keyword:"type",params:{type: "integer"}}];
+validate192.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate190.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate192.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate190.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate192.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -11437,13 +11594,13 @@ let data6 = data.object;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(!pattern54.test(data6)){
-validate190.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern55.test(data6)){
+validate192.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate190.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/type",keyword:"type",params:{type: "string"}}];
+validate192.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11461,7 +11618,7 @@ let valid1 = false;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
-if(!pattern22.test(data7)){
+if(!pattern23.test(data7)){
 const err0 = {instancePath:instancePath+"/previousVersion",schemaPath:"#/properties/previousVersion/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
@@ -11507,7 +11664,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return false;
 }
 else {
@@ -11529,8 +11686,8 @@ var valid0 = true;
 if(valid0){
 if(data.producer !== undefined){
 const _errs22 = errors;
-if(!(validate191(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate191.errors : vErrors.concat(validate191.errors);
+if(!(validate193(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate193.errors : vErrors.concat(validate193.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs22 === errors;
@@ -11542,7 +11699,7 @@ if(valid0){
 if(data.requiresGrad !== undefined){
 const _errs23 = errors;
 if(typeof data.requiresGrad !== "boolean"){
-validate190.errors = [{instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/type",keyword:"type",params:{type: "boolean"}}];
+validate192.errors = [{instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs23 === errors;
@@ -11616,7 +11773,7 @@ vErrors.push(err7);
 errors++;
 }
 else {
-if(!pattern60.test(data11)){
+if(!pattern61.test(data11)){
 const err8 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err8];
@@ -11650,7 +11807,7 @@ else {
 vErrors.push(err10);
 }
 errors++;
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return false;
 }
 else {
@@ -11671,7 +11828,7 @@ break;
 }
 }
 else {
-validate190.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}}];
+validate192.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -11689,7 +11846,7 @@ let valid4 = false;
 const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data12 === "string"){
-if(!pattern44.test(data12)){
+if(!pattern45.test(data12)){
 const err11 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err11];
@@ -11735,7 +11892,7 @@ else {
 vErrors.push(err14);
 }
 errors++;
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return false;
 }
 else {
@@ -11763,7 +11920,7 @@ let valid5 = false;
 const _errs41 = errors;
 if(errors === _errs41){
 if(typeof data13 === "string"){
-if(!pattern62.test(data13)){
+if(!pattern63.test(data13)){
 const err15 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err15];
@@ -11809,7 +11966,7 @@ else {
 vErrors.push(err18);
 }
 errors++;
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return false;
 }
 else {
@@ -11887,7 +12044,7 @@ vErrors.push(err22);
 errors++;
 }
 else {
-if(!pattern60.test(data14)){
+if(!pattern61.test(data14)){
 const err23 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err23];
@@ -11934,7 +12091,7 @@ else {
 vErrors.push(err26);
 }
 errors++;
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return false;
 }
 else {
@@ -12022,7 +12179,7 @@ vErrors.push(err30);
 errors++;
 }
 else {
-if(!pattern60.test(data16)){
+if(!pattern61.test(data16)){
 const err31 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err31];
@@ -12109,7 +12266,7 @@ else {
 vErrors.push(err36);
 }
 errors++;
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return false;
 }
 else {
@@ -12135,18 +12292,18 @@ const _errs65 = errors;
 if(errors === _errs65){
 if(typeof data17 === "string"){
 if(func2(data17) > 1024){
-validate190.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate192.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data17) < 1){
-validate190.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate192.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate190.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate192.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -12222,7 +12379,7 @@ else {
 vErrors.push(err41);
 }
 errors++;
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return false;
 }
 else {
@@ -12261,14 +12418,14 @@ var valid0 = true;
 }
 }
 else {
-validate190.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate192.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate190.errors = vErrors;
+validate192.errors = vErrors;
 return errors === 0;
 }
-validate190.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate192.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
 function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -12487,8 +12644,8 @@ var valid4 = true;
 const len3 = data12.length;
 for(let i3=0; i3<len3; i3++){
 const _errs21 = errors;
-if(!(validate144(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate144.errors : vErrors.concat(validate144.errors);
+if(!(validate146(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate146.errors : vErrors.concat(validate146.errors);
 errors = vErrors.length;
 }
 var valid4 = _errs21 === errors;
@@ -12517,8 +12674,8 @@ var valid5 = true;
 const len4 = data14.length;
 for(let i4=0; i4<len4; i4++){
 const _errs24 = errors;
-if(!(validate146(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate146.errors : vErrors.concat(validate146.errors);
+if(!(validate148(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate148.errors : vErrors.concat(validate148.errors);
 errors = vErrors.length;
 }
 var valid5 = _errs24 === errors;
@@ -12582,8 +12739,8 @@ var valid7 = true;
 const len6 = data18.length;
 for(let i6=0; i6<len6; i6++){
 const _errs31 = errors;
-if(!(validate150(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate150.errors : vErrors.concat(validate150.errors);
+if(!(validate152(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate152.errors : vErrors.concat(validate152.errors);
 errors = vErrors.length;
 }
 var valid7 = _errs31 === errors;
@@ -12612,8 +12769,8 @@ var valid8 = true;
 const len7 = data20.length;
 for(let i7=0; i7<len7; i7++){
 const _errs34 = errors;
-if(!(validate159(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate159.errors : vErrors.concat(validate159.errors);
+if(!(validate161(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
 errors = vErrors.length;
 }
 var valid8 = _errs34 === errors;
@@ -12642,8 +12799,8 @@ var valid9 = true;
 const len8 = data22.length;
 for(let i8=0; i8<len8; i8++){
 const _errs37 = errors;
-if(!(validate161(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
+if(!(validate163(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate163.errors : vErrors.concat(validate163.errors);
 errors = vErrors.length;
 }
 var valid9 = _errs37 === errors;
@@ -12682,8 +12839,8 @@ var valid0 = true;
 if(valid0){
 if(data.setup !== undefined){
 const _errs40 = errors;
-if(!(validate163(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate163.errors : vErrors.concat(validate163.errors);
+if(!(validate165(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate165.errors : vErrors.concat(validate165.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs40 === errors;
@@ -12694,8 +12851,8 @@ var valid0 = true;
 if(valid0){
 if(data.source !== undefined){
 const _errs41 = errors;
-if(!(validate169(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate169.errors : vErrors.concat(validate169.errors);
+if(!(validate171(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate171.errors : vErrors.concat(validate171.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs41 === errors;
@@ -12713,8 +12870,8 @@ var valid10 = true;
 const len9 = data27.length;
 for(let i9=0; i9<len9; i9++){
 const _errs44 = errors;
-if(!(validate173(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate173.errors : vErrors.concat(validate173.errors);
+if(!(validate175(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate175.errors : vErrors.concat(validate175.errors);
 errors = vErrors.length;
 }
 var valid10 = _errs44 === errors;
@@ -12753,8 +12910,8 @@ var valid0 = true;
 if(valid0){
 if(data.termination !== undefined){
 const _errs47 = errors;
-if(!(validate176(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate176.errors : vErrors.concat(validate176.errors);
+if(!(validate178(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate178.errors : vErrors.concat(validate178.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs47 === errors;
@@ -12772,8 +12929,8 @@ var valid11 = true;
 const len10 = data31.length;
 for(let i10=0; i10<len10; i10++){
 const _errs50 = errors;
-if(!(validate190(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate190.errors : vErrors.concat(validate190.errors);
+if(!(validate192(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate192.errors : vErrors.concat(validate192.errors);
 errors = vErrors.length;
 }
 var valid11 = _errs50 === errors;
@@ -12844,14 +13001,14 @@ return errors === 0;
 }
 validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const event = validate204;
-const schema89 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/StateEvent"},{"$ref":"#/$defs/AttemptEvent"},{"$ref":"#/$defs/CaptureEvent"},{"$ref":"#/$defs/EvictionEvent"}],"type":"object"};
-const schema90 = {"additionalProperties":false,"properties":{"attempts":{"items":{"$ref":"#/$defs/RunAttempt"},"type":"array"},"captures":{"items":{"$ref":"#/$defs/CaptureSummary"},"type":"array"},"kind":{"const":"state","type":"string"}},"required":["kind","attempts","captures"],"type":"object"};
+export const event = validate206;
+const schema90 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/StateEvent"},{"$ref":"#/$defs/AttemptEvent"},{"$ref":"#/$defs/CaptureEvent"},{"$ref":"#/$defs/EvictionEvent"}],"type":"object"};
+const schema91 = {"additionalProperties":false,"properties":{"attempts":{"items":{"$ref":"#/$defs/RunAttempt"},"type":"array"},"captures":{"items":{"$ref":"#/$defs/CaptureSummary"},"type":"array"},"kind":{"const":"state","type":"string"}},"required":["kind","attempts","captures"],"type":"object"};
 
-function validate205(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate207(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate205.evaluated;
+const evaluated0 = validate207.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -12862,14 +13019,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.attempts === undefined) && (missing0 = "attempts"))) || ((data.captures === undefined) && (missing0 = "captures"))){
-validate205.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate207.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "attempts") || (key0 === "captures")) || (key0 === "kind"))){
-validate205.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate207.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -12895,7 +13052,7 @@ break;
 }
 }
 else {
-validate205.errors = [{instancePath:instancePath+"/attempts",schemaPath:"#/properties/attempts/type",keyword:"type",params:{type: "array"}}];
+validate207.errors = [{instancePath:instancePath+"/attempts",schemaPath:"#/properties/attempts/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -12925,7 +13082,7 @@ break;
 }
 }
 else {
-validate205.errors = [{instancePath:instancePath+"/captures",schemaPath:"#/properties/captures/type",keyword:"type",params:{type: "array"}}];
+validate207.errors = [{instancePath:instancePath+"/captures",schemaPath:"#/properties/captures/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -12939,11 +13096,11 @@ if(data.kind !== undefined){
 let data4 = data.kind;
 const _errs8 = errors;
 if(typeof data4 !== "string"){
-validate205.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate207.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("state" !== data4){
-validate205.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
+validate207.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -12957,21 +13114,21 @@ var valid0 = true;
 }
 }
 else {
-validate205.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate207.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate205.errors = vErrors;
+validate207.errors = vErrors;
 return errors === 0;
 }
-validate205.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate207.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema91 = {"additionalProperties":false,"properties":{"attempt":{"$ref":"#/$defs/RunAttempt"},"kind":{"const":"attempt","type":"string"}},"required":["kind","attempt"],"type":"object"};
+const schema92 = {"additionalProperties":false,"properties":{"attempt":{"$ref":"#/$defs/RunAttempt"},"kind":{"const":"attempt","type":"string"}},"required":["kind","attempt"],"type":"object"};
 
-function validate208(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate210(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate208.evaluated;
+const evaluated0 = validate210.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -12982,14 +13139,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.attempt === undefined) && (missing0 = "attempt"))){
-validate208.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate210.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "attempt") || (key0 === "kind"))){
-validate208.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate210.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13011,82 +13168,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs3 = errors;
 if(typeof data1 !== "string"){
-validate208.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if("attempt" !== data1){
-validate208.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "attempt"}}];
-return false;
-}
-var valid0 = _errs3 === errors;
-}
-else {
-var valid0 = true;
-}
-}
-}
-}
-}
-else {
-validate208.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
-return false;
-}
-}
-validate208.errors = vErrors;
-return errors === 0;
-}
-validate208.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
-
-const schema92 = {"additionalProperties":false,"properties":{"capture":{"$ref":"#/$defs/CaptureSummary"},"kind":{"const":"capture","type":"string"}},"required":["kind","capture"],"type":"object"};
-
-function validate210(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
-let vErrors = null;
-let errors = 0;
-const evaluated0 = validate210.evaluated;
-if(evaluated0.dynamicProps){
-evaluated0.props = undefined;
-}
-if(evaluated0.dynamicItems){
-evaluated0.items = undefined;
-}
-if(errors === 0){
-if(data && typeof data == "object" && !Array.isArray(data)){
-let missing0;
-if(((data.kind === undefined) && (missing0 = "kind")) || ((data.capture === undefined) && (missing0 = "capture"))){
-validate210.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
-return false;
-}
-else {
-const _errs1 = errors;
-for(const key0 in data){
-if(!((key0 === "capture") || (key0 === "kind"))){
-validate210.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
-return false;
-break;
-}
-}
-if(_errs1 === errors){
-if(data.capture !== undefined){
-const _errs2 = errors;
-if(!(validate70(data.capture, {instancePath:instancePath+"/capture",parentData:data,parentDataProperty:"capture",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate70.errors : vErrors.concat(validate70.errors);
-errors = vErrors.length;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.kind !== undefined){
-let data1 = data.kind;
-const _errs3 = errors;
-if(typeof data1 !== "string"){
 validate210.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if("capture" !== data1){
-validate210.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "capture"}}];
+if("attempt" !== data1){
+validate210.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "attempt"}}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -13108,7 +13194,7 @@ return errors === 0;
 }
 validate210.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema93 = {"additionalProperties":false,"properties":{"capture":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"eviction","type":"string"}},"required":["kind","capture"],"type":"object"};
+const schema93 = {"additionalProperties":false,"properties":{"capture":{"$ref":"#/$defs/CaptureSummary"},"kind":{"const":"capture","type":"string"}},"required":["kind","capture"],"type":"object"};
 
 function validate212(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -13138,25 +13224,10 @@ break;
 }
 if(_errs1 === errors){
 if(data.capture !== undefined){
-let data0 = data.capture;
 const _errs2 = errors;
-if(errors === _errs2){
-if(typeof data0 === "string"){
-if(func2(data0) > 1024){
-validate212.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/maxLength",keyword:"maxLength",params:{limit: 1024}}];
-return false;
-}
-else {
-if(func2(data0) < 1){
-validate212.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/minLength",keyword:"minLength",params:{limit: 1}}];
-return false;
-}
-}
-}
-else {
-validate212.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
+if(!(validate70(data.capture, {instancePath:instancePath+"/capture",parentData:data,parentDataProperty:"capture",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate70.errors : vErrors.concat(validate70.errors);
+errors = vErrors.length;
 }
 var valid0 = _errs2 === errors;
 }
@@ -13166,16 +13237,16 @@ var valid0 = true;
 if(valid0){
 if(data.kind !== undefined){
 let data1 = data.kind;
-const _errs4 = errors;
+const _errs3 = errors;
 if(typeof data1 !== "string"){
 validate212.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if("eviction" !== data1){
-validate212.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "eviction"}}];
+if("capture" !== data1){
+validate212.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "capture"}}];
 return false;
 }
-var valid0 = _errs4 === errors;
+var valid0 = _errs3 === errors;
 }
 else {
 var valid0 = true;
@@ -13194,11 +13265,97 @@ return errors === 0;
 }
 validate212.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
+const schema94 = {"additionalProperties":false,"properties":{"capture":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"eviction","type":"string"}},"required":["kind","capture"],"type":"object"};
 
-function validate204(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate214(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate204.evaluated;
+const evaluated0 = validate214.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((data.kind === undefined) && (missing0 = "kind")) || ((data.capture === undefined) && (missing0 = "capture"))){
+validate214.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((key0 === "capture") || (key0 === "kind"))){
+validate214.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.capture !== undefined){
+let data0 = data.capture;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(func2(data0) > 1024){
+validate214.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+return false;
+}
+else {
+if(func2(data0) < 1){
+validate214.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/minLength",keyword:"minLength",params:{limit: 1}}];
+return false;
+}
+}
+}
+else {
+validate214.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.kind !== undefined){
+let data1 = data.kind;
+const _errs4 = errors;
+if(typeof data1 !== "string"){
+validate214.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("eviction" !== data1){
+validate214.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "eviction"}}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+else {
+validate214.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate214.errors = vErrors;
+return errors === 0;
+}
+validate214.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate206(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate206.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13210,22 +13367,13 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "state"){
-if(!(validate205(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate205.errors : vErrors.concat(validate205.errors);
+if(!(validate207(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate207.errors : vErrors.concat(validate207.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "attempt"){
-if(!(validate208(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate208.errors : vErrors.concat(validate208.errors);
-errors = vErrors.length;
-}
-if(props0 !== true){
-props0 = true;
-}
-}
-else if(tag0 === "capture"){
 if(!(validate210(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate210.errors : vErrors.concat(validate210.errors);
 errors = vErrors.length;
@@ -13234,7 +13382,7 @@ if(props0 !== true){
 props0 = true;
 }
 }
-else if(tag0 === "eviction"){
+else if(tag0 === "capture"){
 if(!(validate212(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
 vErrors = vErrors === null ? validate212.errors : vErrors.concat(validate212.errors);
 errors = vErrors.length;
@@ -13243,34 +13391,43 @@ if(props0 !== true){
 props0 = true;
 }
 }
+else if(tag0 === "eviction"){
+if(!(validate214(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate214.errors : vErrors.concat(validate214.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
 else {
-validate204.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate206.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate204.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate206.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate204.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate206.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate204.errors = vErrors;
+validate206.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate204.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate206.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-export const host = validate217;
-const schema94 = {"additionalProperties":false,"properties":{"name":{"const":"tensorviz","type":"string"},"version":{"maxLength":1024,"minLength":1,"type":"string"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["name","version","workspace"],"type":"object"};
+export const host = validate219;
+const schema95 = {"additionalProperties":false,"properties":{"name":{"const":"tensorviz","type":"string"},"version":{"maxLength":1024,"minLength":1,"type":"string"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["name","version","workspace"],"type":"object"};
 
-function validate217(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate219(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate217.evaluated;
+const evaluated0 = validate219.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13281,14 +13438,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.name === undefined) && (missing0 = "name")) || ((data.version === undefined) && (missing0 = "version"))) || ((data.workspace === undefined) && (missing0 = "workspace"))){
-validate217.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate219.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "name") || (key0 === "version")) || (key0 === "workspace"))){
-validate217.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate219.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13298,11 +13455,11 @@ if(data.name !== undefined){
 let data0 = data.name;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate217.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
+validate219.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("tensorviz" !== data0){
-validate217.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/const",keyword:"const",params:{allowedValue: "tensorviz"}}];
+validate219.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/const",keyword:"const",params:{allowedValue: "tensorviz"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -13317,18 +13474,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate217.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate219.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate217.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1}}];
+validate219.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate217.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"}}];
+validate219.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13344,18 +13501,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate217.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate219.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate217.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
+validate219.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate217.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
+validate219.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13370,22 +13527,22 @@ var valid0 = true;
 }
 }
 else {
-validate217.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate219.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate217.errors = vErrors;
+validate219.errors = vErrors;
 return errors === 0;
 }
-validate217.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate219.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const plan = validate218;
-const schema95 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"fake":{"type":"boolean"},"file":{"maxLength":1024,"minLength":1,"type":"string"},"fileDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"inputs":{"anyOf":[{"$ref":"#/$defs/InputFunction"},{"type":"null"}]},"limits":{"$ref":"#/$defs/Limits"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"roots":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"target":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]},"timeout":{"exclusiveMinimum":0,"maximum":86400,"type":"number"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["schemaVersion","attempt","workspace","roots","file","fileDigest","target","inputs","python","mode","fake","timeout","limits"],"type":"object"};
+export const plan = validate220;
+const schema96 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"fake":{"type":"boolean"},"file":{"maxLength":1024,"minLength":1,"type":"string"},"fileDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"inputs":{"anyOf":[{"$ref":"#/$defs/InputFunction"},{"type":"null"}]},"limits":{"$ref":"#/$defs/Limits"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"roots":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"target":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]},"timeout":{"exclusiveMinimum":0,"maximum":86400,"type":"number"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["schemaVersion","attempt","workspace","roots","file","fileDigest","target","inputs","python","mode","fake","timeout","limits"],"type":"object"};
 
-function validate218(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate220(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate218.evaluated;
+const evaluated0 = validate220.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13396,14 +13553,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((((data.schemaVersion === undefined) && (missing0 = "schemaVersion")) || ((data.attempt === undefined) && (missing0 = "attempt"))) || ((data.workspace === undefined) && (missing0 = "workspace"))) || ((data.roots === undefined) && (missing0 = "roots"))) || ((data.file === undefined) && (missing0 = "file"))) || ((data.fileDigest === undefined) && (missing0 = "fileDigest"))) || ((data.target === undefined) && (missing0 = "target"))) || ((data.inputs === undefined) && (missing0 = "inputs"))) || ((data.python === undefined) && (missing0 = "python"))) || ((data.mode === undefined) && (missing0 = "mode"))) || ((data.fake === undefined) && (missing0 = "fake"))) || ((data.timeout === undefined) && (missing0 = "timeout"))) || ((data.limits === undefined) && (missing0 = "limits"))){
-validate218.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate220.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema95.properties, key0))){
-validate218.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema96.properties, key0))){
+validate220.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13415,12 +13572,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-validate218.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/pattern",keyword:"pattern",params:{pattern: "^att-[0-9a-f]{16}$"}}];
+validate220.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/pattern",keyword:"pattern",params:{pattern: "^att-[0-9a-f]{16}$"}}];
 return false;
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/type",keyword:"type",params:{type: "string"}}];
+validate220.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13433,7 +13590,7 @@ if(valid0){
 if(data.fake !== undefined){
 const _errs4 = errors;
 if(typeof data.fake !== "boolean"){
-validate218.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
+validate220.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -13448,18 +13605,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate218.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate220.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate218.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
+validate220.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
+validate220.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13475,12 +13632,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern5.test(data3)){
-validate218.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
+validate220.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
 return false;
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/type",keyword:"type",params:{type: "string"}}];
+validate220.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13524,7 +13681,7 @@ else {
 vErrors.push(err1);
 }
 errors++;
-validate218.errors = vErrors;
+validate220.errors = vErrors;
 return false;
 }
 else {
@@ -13560,11 +13717,11 @@ if(data.mode !== undefined){
 let data6 = data.mode;
 const _errs16 = errors;
 if(typeof data6 !== "string"){
-validate218.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
+validate220.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data6 === "eval") || (data6 === "train")) || (data6 === "as_is"))){
-validate218.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema95.properties.mode.enum}}];
+validate220.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema96.properties.mode.enum}}];
 return false;
 }
 var valid0 = _errs16 === errors;
@@ -13579,18 +13736,18 @@ const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
 if(func2(data7) > 1024){
-validate218.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate220.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data7) < 1){
-validate218.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/minLength",keyword:"minLength",params:{limit: 1}}];
+validate220.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/type",keyword:"type",params:{type: "string"}}];
+validate220.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13613,18 +13770,18 @@ const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data9 === "string"){
 if(func2(data9) > 1024){
-validate218.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate220.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data9) < 1){
-validate218.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/minLength",keyword:"minLength",params:{limit: 1}}];
+validate220.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/type",keyword:"type",params:{type: "string"}}];
+validate220.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13635,7 +13792,7 @@ break;
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/roots",schemaPath:"#/properties/roots/type",keyword:"type",params:{type: "array"}}];
+validate220.errors = [{instancePath:instancePath+"/roots",schemaPath:"#/properties/roots/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -13649,11 +13806,11 @@ if(data.schemaVersion !== undefined){
 let data10 = data.schemaVersion;
 const _errs24 = errors;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-validate218.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/type",keyword:"type",params:{type: "integer"}}];
+validate220.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(1 !== data10){
-validate218.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/const",keyword:"const",params:{allowedValue: 1}}];
+validate220.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/const",keyword:"const",params:{allowedValue: 1}}];
 return false;
 }
 var valid0 = _errs24 === errors;
@@ -13728,7 +13885,7 @@ else {
 vErrors.push(err6);
 }
 errors++;
-validate218.errors = vErrors;
+validate220.errors = vErrors;
 return false;
 }
 else {
@@ -13754,18 +13911,18 @@ const _errs32 = errors;
 if(errors === _errs32){
 if((typeof data12 == "number") && (isFinite(data12))){
 if(data12 > 86400 || isNaN(data12)){
-validate218.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
+validate220.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
 return false;
 }
 else {
 if(data12 <= 0 || isNaN(data12)){
-validate218.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
+validate220.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
 return false;
 }
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
+validate220.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
 return false;
 }
 }
@@ -13781,18 +13938,18 @@ const _errs34 = errors;
 if(errors === _errs34){
 if(typeof data13 === "string"){
 if(func2(data13) > 1024){
-validate218.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate220.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data13) < 1){
-validate218.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
+validate220.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate218.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
+validate220.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13817,21 +13974,21 @@ var valid0 = true;
 }
 }
 else {
-validate218.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate220.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate218.errors = vErrors;
+validate220.errors = vErrors;
 return errors === 0;
 }
-validate218.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate220.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const problem = validate221;
+export const problem = validate223;
 
-function validate221(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate223(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate221.evaluated;
+const evaluated0 = validate223.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13842,14 +13999,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.code === undefined) && (missing0 = "code")) || ((data.title === undefined) && (missing0 = "title"))) || ((data.detail === undefined) && (missing0 = "detail"))) || ((data.hint === undefined) && (missing0 = "hint"))) || ((data.faults === undefined) && (missing0 = "faults"))){
-validate221.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate223.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((((key0 === "code") || (key0 === "detail")) || (key0 === "faults")) || (key0 === "hint")) || (key0 === "title"))){
-validate221.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate223.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13859,11 +14016,11 @@ if(data.code !== undefined){
 let data0 = data.code;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate221.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
+validate223.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!((((((((((((((((((((((((((((((((data0 === "invalid_request") || (data0 === "file_not_found")) || (data0 === "file_outside_workspace")) || (data0 === "interpreter_not_found")) || (data0 === "interpreter_unusable")) || (data0 === "torch_missing")) || (data0 === "torch_too_old")) || (data0 === "syntax_error")) || (data0 === "import_failed")) || (data0 === "import_exited")) || (data0 === "import_shadowed")) || (data0 === "target_not_found")) || (data0 === "target_ambiguous")) || (data0 === "target_unsupported")) || (data0 === "target_failed")) || (data0 === "inputs_missing")) || (data0 === "inputs_failed")) || (data0 === "nothing_recorded")) || (data0 === "worker_failed")) || (data0 === "capture_rejected")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "unauthorized")) || (data0 === "forbidden_host")) || (data0 === "forbidden_origin")) || (data0 === "not_found")) || (data0 === "method_not_allowed")) || (data0 === "unsupported_media_type")) || (data0 === "body_too_large")) || (data0 === "busy")) || (data0 === "invalid_capture")) || (data0 === "internal_error"))){
-validate221.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema22.properties.code.enum}}];
+if(!(((((((((((((((((((((((((((((((((data0 === "invalid_request") || (data0 === "file_not_found")) || (data0 === "file_outside_workspace")) || (data0 === "interpreter_not_found")) || (data0 === "interpreter_unusable")) || (data0 === "torch_missing")) || (data0 === "torch_too_old")) || (data0 === "source_changed")) || (data0 === "syntax_error")) || (data0 === "import_failed")) || (data0 === "import_exited")) || (data0 === "import_shadowed")) || (data0 === "target_not_found")) || (data0 === "target_ambiguous")) || (data0 === "target_unsupported")) || (data0 === "target_failed")) || (data0 === "inputs_missing")) || (data0 === "inputs_failed")) || (data0 === "nothing_recorded")) || (data0 === "worker_failed")) || (data0 === "capture_rejected")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "unauthorized")) || (data0 === "forbidden_host")) || (data0 === "forbidden_origin")) || (data0 === "not_found")) || (data0 === "method_not_allowed")) || (data0 === "unsupported_media_type")) || (data0 === "body_too_large")) || (data0 === "busy")) || (data0 === "invalid_capture")) || (data0 === "internal_error"))){
+validate223.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema22.properties.code.enum}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -13878,12 +14035,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 4096){
-validate221.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+validate223.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/maxLength",keyword:"maxLength",params:{limit: 4096}}];
 return false;
 }
 }
 else {
-validate221.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/type",keyword:"type",params:{type: "string"}}];
+validate223.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13913,7 +14070,7 @@ break;
 }
 }
 else {
-validate221.errors = [{instancePath:instancePath+"/faults",schemaPath:"#/properties/faults/type",keyword:"type",params:{type: "array"}}];
+validate223.errors = [{instancePath:instancePath+"/faults",schemaPath:"#/properties/faults/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -13977,7 +14134,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate221.errors = vErrors;
+validate223.errors = vErrors;
 return false;
 }
 else {
@@ -14003,18 +14160,18 @@ const _errs15 = errors;
 if(errors === _errs15){
 if(typeof data5 === "string"){
 if(func2(data5) > 256){
-validate221.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/maxLength",keyword:"maxLength",params:{limit: 256}}];
+validate223.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/maxLength",keyword:"maxLength",params:{limit: 256}}];
 return false;
 }
 else {
 if(func2(data5) < 1){
-validate221.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/minLength",keyword:"minLength",params:{limit: 1}}];
+validate223.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate221.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/type",keyword:"type",params:{type: "string"}}];
+validate223.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -14031,21 +14188,21 @@ var valid0 = true;
 }
 }
 else {
-validate221.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate223.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate221.errors = vErrors;
+validate223.errors = vErrors;
 return errors === 0;
 }
-validate221.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate223.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const request = validate223;
+export const request = validate225;
 
-function validate223(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate225(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate223.evaluated;
+const evaluated0 = validate225.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -14056,14 +14213,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.file === undefined) && (missing0 = "file")){
-validate223.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate225.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((((key0 === "fake") || (key0 === "file")) || (key0 === "inputs")) || (key0 === "limits")) || (key0 === "mode")) || (key0 === "python")) || (key0 === "target")) || (key0 === "timeout"))){
-validate223.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate225.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -14072,7 +14229,7 @@ if(_errs1 === errors){
 if(data.fake !== undefined){
 const _errs2 = errors;
 if(typeof data.fake !== "boolean"){
-validate223.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
+validate225.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -14087,18 +14244,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate223.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate225.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate223.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
+validate225.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate223.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
+validate225.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -14142,7 +14299,7 @@ else {
 vErrors.push(err1);
 }
 errors++;
-validate223.errors = vErrors;
+validate225.errors = vErrors;
 return false;
 }
 else {
@@ -14178,11 +14335,11 @@ if(data.mode !== undefined){
 let data4 = data.mode;
 const _errs12 = errors;
 if(typeof data4 !== "string"){
-validate223.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
+validate225.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data4 === "eval") || (data4 === "train")) || (data4 === "as_is"))){
-validate223.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema24.properties.mode.enum}}];
+validate225.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema24.properties.mode.enum}}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -14257,7 +14414,7 @@ else {
 vErrors.push(err6);
 }
 errors++;
-validate223.errors = vErrors;
+validate225.errors = vErrors;
 return false;
 }
 else {
@@ -14343,7 +14500,7 @@ else {
 vErrors.push(err11);
 }
 errors++;
-validate223.errors = vErrors;
+validate225.errors = vErrors;
 return false;
 }
 else {
@@ -14369,18 +14526,18 @@ const _errs26 = errors;
 if(errors === _errs26){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 86400 || isNaN(data7)){
-validate223.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
+validate225.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
 return false;
 }
 else {
 if(data7 <= 0 || isNaN(data7)){
-validate223.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
+validate225.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
 return false;
 }
 }
 }
 else {
-validate223.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
+validate225.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
 return false;
 }
 }
@@ -14400,12 +14557,12 @@ var valid0 = true;
 }
 }
 else {
-validate223.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate225.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate223.errors = vErrors;
+validate225.errors = vErrors;
 return errors === 0;
 }
-validate223.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate225.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
