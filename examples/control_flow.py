@@ -15,6 +15,9 @@ import torch
 from torch import nn
 
 
+torch.manual_seed(0)  # the same weights, and so the same path, every time
+
+
 class FixedPoint(nn.Module):
     """Iterates ``h = tanh(x + W h)`` until it stands still. An orthogonal W of gain 0.5 makes sure that it does."""
 
