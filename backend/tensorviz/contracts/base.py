@@ -29,12 +29,12 @@ def encode(model: Model) -> bytes:
     return model.model_dump_json(exclude_unset=True).encode()
 
 
-Many = Annotated[tuple[T, ...], Field(fail_fast=True)]
-"""A list of records. The first wrong one ends the reading, so that a million wrong ones cost no more than one."""
+Many = Annotated[tuple[T, ...], Field(fail_fast=True, strict=False)]
+"""A JSON array. The first wrong item ends the reading, so that a million wrong ones cost no more than one."""
 Count = Annotated[int, Field(ge=0, le=MAX_SAFE)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Name = Annotated[str, Field(min_length=1, max_length=1024)]
 Text = Annotated[str, Field(max_length=4096)]
 Step = Count | Annotated[str, Field(max_length=64)]
-Path = Annotated[tuple[Step, ...], Field(max_length=128, fail_fast=True)]
+Path = Annotated[tuple[Step, ...], Field(max_length=128, fail_fast=True, strict=False)]
 """Addresses a node of a serialized JSON tree, for example ``['args', 0, 'items', 1]``."""
