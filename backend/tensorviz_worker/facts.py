@@ -62,6 +62,7 @@ class Facts:
         self._limits = limits
         self._sources = sources
         self._identities = Identities()
+        self._tensors = self._identities.tensors
         self._encoder = ArgumentEncoder(self._reference, limits.argumentDepth, limits.argumentItems, limits.text)
         self._counter = modules.ParameterCounter(limits.parameterReads)
         self._recipes: dict[Any, Recipe] = {}
@@ -235,17 +236,26 @@ class Facts:
         self._origin, self._origin_tail = origin, tail
 
     def _arguments(self, args: Any, kwargs: Any) -> str:
-        encode = self._encoder.encode
-        positional = ",".join([encode(value, ("args", index)) for index, value in enumerate(args)])
+        encode, known = self._encoder.encode, self._known
+        positional = ",".join(
+            [known(value) or encode(value, ("args", index)) for index, value in enumerate(args)]
+        )
         if not kwargs:
             return f'"args":[{positional}],"kwargs":[]'
         keyword = ",".join(
             [
-                f'{{"name":{quote(name)},"value":{encode(value, ("kwargs", index, "value"))}}}'
+                f'{{"name":{quote(name)},"value":{known(value) or encode(value, ("kwargs", index, "value"))}}}'
                 for index, (name, value) in enumerate(kwargs.items())
             ]
         )
         return f'"args":[{positional}],"kwargs":[{keyword}]'
+
+    def _known(self, value: Any) -> "str | None":
+        """The encoded reference of a plain tensor that is still at its recorded version: the hot path."""
+        ref = self._tensors.get(id(value))
+        if ref is None or not ref.plain or ref() is not value or value._version != ref.version:
+            return None
+        return ref.text
 
     def _reference(self, tensor: Tensor, path: Any) -> str:
         ref = self._identities.find(tensor)
@@ -290,6 +300,7 @@ class Facts:
         ref.value = f"v{self._values}"
         ref.text = f'{{"kind":"tensor","value":"{ref.value}"}}'
         ref.version, ref.logical, ref.requires_grad = facts.version, logical, facts.requires_grad
+        ref.plain = facts.plain
         self._values += 1
         self._unsettled.append(ref)
         if facts.fake and not self._fake:
@@ -311,7 +322,9 @@ class Facts:
             tensor = ref()
             if tensor is None:
                 continue
-            version, requires_grad = tensors.counters(tensor)
+            version, requires_grad = (
+                (tensor._version, tensor.requires_grad) if ref.plain else tensors.counters(tensor)
+            )
             if version != ref.version or requires_grad != ref.requires_grad:
                 ref.version, ref.requires_grad = version, requires_grad
                 changed.append(f'["{ref.value}",{_number(version)},{"true" if requires_grad else "false"}]')

@@ -20,13 +20,17 @@ class Unreadable(Exception):
 
 
 class Facts(NamedTuple):
-    """``text`` is the encoded part that a version does not change; ``storage`` the storage object or None."""
+    """``text`` is the encoded part that a version does not change; ``storage`` the storage object or None.
+
+    ``plain`` tensors have no code of their own behind their attributes, and a version.
+    """
 
     text: str
     storage: Any
     version: "int | None"
     requires_grad: bool
     fake: bool
+    plain: bool
 
 
 def type_name(kind: type) -> str:
@@ -82,8 +86,9 @@ def _read(tensor: Tensor) -> Facts:
         if len(_texts) >= _MAX_TEXTS:
             _texts.clear()
         text = _texts[key] = _describe(tensor, kind, stride, offset)
-    storage = _storage(tensor) if strided else None
-    return Facts(text, storage, _version(tensor), tensor.requires_grad, is_fake(tensor))
+    storage, version = _storage(tensor) if strided else None, _version(tensor)
+    plain = version is not None and type(tensor) in _PLAIN
+    return Facts(text, storage, version, tensor.requires_grad, is_fake(tensor), plain)
 
 
 def _describe(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
