@@ -17,7 +17,8 @@ from pydantic_core import from_json
 
 from tensorviz.contracts.base import Model
 from tensorviz.contracts.capture import CaptureSnapshot
-from tensorviz.contracts.relations import MAX_FAULTS, Fault, Path, Step, check, in_order
+from tensorviz.contracts.relations import MAX_FAULTS, Fault, check, in_order
+from tensorviz.contracts.trees import Path, Step
 
 MAX_BYTES = 16 * 2**20
 """No encoded capture is larger, whatever its own limits say."""

@@ -1,0 +1,132 @@
+"""What the rules share: faults, and a capture with what several of them look up."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tensorviz.contracts.arguments import Argument, OpaqueArgument, TensorArgument
+from tensorviz.contracts.capture import (
+    CaptureSnapshot,
+    EffectProducer,
+    ExternalProducer,
+    InputProducer,
+    OutputProducer,
+    Value,
+)
+from tensorviz.contracts.trees import CONTAINERS, Path, roots, walk
+
+MAX_NESTING = 64
+"""JSON levels of an encoded capture, the outermost object being the first."""
+NEVER = 2**53
+_FIRST = -1
+
+PLACES: dict[str, Path] = {
+    "f": ("source", "files"),
+    "l": ("locations",),
+    "d": ("definitions",),
+    "m": ("modules",),
+    "p": ("state",),
+    "c": ("invocations",),
+    "o": ("operations",),
+    "v": ("values",),
+    "x": ("diagnostics",),
+}
+
+
+class Fault(NamedTuple):
+    """One place where a document is wrong. ``code`` is stable; ``message`` is for people."""
+
+    path: Path
+    code: str
+    message: str
+
+
+class Use(NamedTuple):
+    """A tensor node: where it stands, its value, and the sequence number before which that value was made."""
+
+    path: Path
+    value: str
+    before: int
+
+
+class Tree(NamedTuple):
+    path: Path
+    node: Argument
+
+
+class Capture:
+    """A capture with what several rules look up."""
+
+    def __init__(self, snapshot: CaptureSnapshot, size: int | None) -> None:
+        self.snapshot = snapshot
+        self.size = size
+        self.lists = _lists(snapshot)
+        self.ids = {record.id for records in self.lists.values() for record in records}
+        self.uses: list[Use] = []
+        self.opaque: list[Tree] = []
+        self.containers: list[Tree] = []
+        self._collect()
+
+    def at(self, name: str) -> Any:
+        """The record of this id. References have been checked."""
+        return self.lists[name[0]][int(name[1:])]
+
+    @cached_property
+    def made(self) -> dict[str, int]:
+        """When each value came to be: the sequence number of its producer. References have been checked."""
+        return {value.id: self._made(value) for value in self.snapshot.values}
+
+    def _made(self, value: Value) -> int:
+        producer = value.producer
+        if isinstance(producer, (OutputProducer, EffectProducer)):
+            return self.at(producer.operation).sequence
+        if isinstance(producer, InputProducer):
+            return self.at(producer.invocation).entry
+        return _FIRST
+
+    def _collect(self) -> None:
+        for index, operation in enumerate(self.snapshot.operations):
+            path = ("operations", index)
+            for at, node in roots(operation, path):
+                self._sort_out(at, node, operation.sequence)
+            if operation.output is not None:
+                self._sort_out((*path, "output"), operation.output, operation.sequence + 1)
+        for index, call in enumerate(self.snapshot.invocations):
+            path = ("invocations", index)
+            for at, node in roots(call, path):
+                self._sort_out(at, node, call.entry + 1)
+            if call.output is not None:
+                self._sort_out((*path, "output"), call.output, NEVER if call.exit is None else call.exit)
+
+    def _sort_out(self, path: Path, node: Argument, before: int) -> None:
+        kind = type(node)
+        if kind is TensorArgument:
+            self.uses.append(Use(path, node.value, before))  # type: ignore[union-attr]
+        elif kind in CONTAINERS:
+            self.containers.append(Tree(path, node))
+            for at, inner, _ in walk(node, path):
+                if type(inner) not in CONTAINERS:
+                    self._sort_out(at, inner, before)
+        elif kind is OpaqueArgument:
+            self.opaque.append(Tree(path, node))
+
+
+Rule = Callable[[Capture], Iterable[Fault]]
+
+
+def is_unobserved(producer: Any) -> bool:
+    return isinstance(producer, ExternalProducer) and producer.reason == "unobserved_write"
+
+
+def _lists(snapshot: CaptureSnapshot) -> dict[str, Sequence[Any]]:
+    return {
+        "f": snapshot.source.files,
+        "l": snapshot.locations,
+        "d": snapshot.definitions,
+        "m": snapshot.modules,
+        "p": snapshot.state,
+        "c": snapshot.invocations,
+        "o": snapshot.operations,
+        "v": snapshot.values,
+        "x": snapshot.diagnostics,
+    }
