@@ -9,15 +9,15 @@ import hashlib
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Protocol, get_args
 
 import orjson
 
-from tensorviz.contracts.attempt import CaptureSummary, ExecutionPlan
+from tensorviz.contracts.attempt import CaptureSummary, ExecutionPlan, plan_digest
 from tensorviz.contracts.capture import Cancelled, Exited, Killed, Limits, TimedOut
 from tensorviz.contracts.problem import ProblemCode
 from tensorviz.contracts.validate import ContractError, parse_capture
-from tensorviz.errors import Refused, refusal
+from tensorviz.errors import refusal
 
 Json = dict[str, Any]
 Ended = Exited | Killed | TimedOut | Cancelled
@@ -67,17 +67,27 @@ class Origin:
     sandbox: tuple[Json, ...]
 
 
-def ingest(plan: ExecutionPlan, plan_digest: str, journal: bytes, ended: Ended) -> Ingested:
+class WorkerOutput(Protocol):
+    """The part of a finished run that is read here."""
+
+    @property
+    def journal(self) -> bytes: ...
+    @property
+    def ended(self) -> Ended: ...
+
+
+def ingest(plan: ExecutionPlan, run: WorkerOutput) -> Ingested:
     """Raises Refused when there is nothing to capture, or when the journal does not make a valid capture."""
-    setup = {"kind": "planned", "planDigest": plan_digest}
+    setup = {"kind": "planned", "planDigest": plan_digest(plan)}
     unconfined = {"mechanism": "sandbox", "state": "unavailable", "reason": "this version does not confine the worker"}
-    return assemble(journal, ended, Origin(plan.attempt, setup, plan.limits, (unconfined,)))
+    return assemble(run.journal, run.ended, Origin(plan.attempt, setup, plan.limits, (unconfined,)))
 
 
 def assemble(journal: bytes, ended: Ended, origin: Origin) -> Ingested:
     """As ``ingest``, for a recording of any origin."""
     try:
         parts = _read(journal)
+        _drop_unfinished(parts)
         _refuse_if_nothing(parts, ended)
         document = _document(parts, ended, origin)
     except (orjson.JSONDecodeError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -151,6 +161,8 @@ def _read(journal: bytes) -> _Parts:
 def _take(parts: _Parts, kind: str, body: Any) -> None:
     if kind in parts.tables:
         parts.tables[kind].append(body)
+        if kind == "diagnostic" and body["operation"] is not None:
+            parts.operations[body["operation"]].update(status="failed", diagnostic=body["id"])
     elif kind == "begin":
         parts.operations[body["id"]] = {**body, "status": "in_flight", "output": None, "effects": [], "diagnostic": None}
     elif kind == "enter":
@@ -208,6 +220,18 @@ def _opaque_nodes(tree: Any) -> Iterator[Json]:
             if node.get("kind") == "opaque":
                 yield node
             stack.extend(item for item in reversed(node.values()) if isinstance(item, (dict, list)))
+
+
+def _drop_unfinished(parts: _Parts) -> None:
+    """The last values of a cut journal may belong to an event whose own line was not written any more."""
+    while parts.values and not _is_produced(parts, parts.values[-1]["producer"]):
+        parts.values.pop()
+
+
+def _is_produced(parts: _Parts, producer: Json) -> bool:
+    if producer["kind"] == "input":
+        return producer["invocation"] in parts.calls
+    return "operation" not in producer or parts.operations[producer["operation"]]["status"] != "in_flight"
 
 
 def _refuse_if_nothing(parts: _Parts, ended: Ended) -> None:

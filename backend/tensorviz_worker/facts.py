@@ -18,6 +18,7 @@ from tensorviz_worker.sources import SourceMap
 
 _RESERVE = 64 * 1024
 _PER_CALL_RESERVE = 512
+_PER_EVENT = 16
 _FIRST_USE = '{"kind":"external","reason":"first_use"}'
 hooks: "set[Any]" = set()
 """The code objects of the recorder's hooks, through which every recorded exception passes."""
@@ -157,8 +158,8 @@ class Facts:
 
     def leave_failed(self, call: OpenCall, error: BaseException) -> None:
         self._settle()
-        self._close(call)
         diagnostic = self._diagnose(error, None)
+        self._close(call)
         self._write(f'{{"exit":{{"id":"{call.name}","exit":{self._next()},"diagnostic":"{diagnostic}"}}}}')
 
     def _close(self, call: OpenCall) -> None:
@@ -409,9 +410,13 @@ class Facts:
 
     def _is_over_bytes(self, size: int) -> bool:
         reserve = _RESERVE + _PER_CALL_RESERVE * len(self._calls)
-        if self._stopped is None and self._journal.size + size + reserve > self._limits.bytes:
+        if self._stopped is None and self._size() + size + reserve > self._limits.bytes:
             self._stop("byte_limit")
         return self._stopped is not None
+
+    def _size(self) -> int:
+        """What the capture takes so far: an event's record has some words more than its lines in the journal."""
+        return self._journal.size + _PER_EVENT * self._sequence
 
     def _stop(self, code: str) -> None:
         self._stopped = code
@@ -423,7 +428,7 @@ class Facts:
     def _result(self, output: Any) -> str:
         """A result is kept even when the budget is spent, but not one that is larger than what was reserved."""
         text = self._encoder.encode(output, ())
-        fits = len(text) < _PER_CALL_RESERVE or self._journal.size + len(text) + _RESERVE < self._limits.bytes
+        fits = len(text) < _PER_CALL_RESERVE or self._size() + len(text) + _RESERVE < self._limits.bytes
         return text if fits else opaque(type(output), "item_limit")
 
     def _next(self) -> int:

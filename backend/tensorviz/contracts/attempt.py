@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tensorviz.contracts.base import Count, Many, Model, Name, Sha256, Text, absent
+from tensorviz.contracts.base import Count, Many, Model, Name, Sha256, Text, absent, digest
 from tensorviz.contracts.capture import AttemptId, CaptureId, Limits
 from tensorviz.contracts.problem import Problem
 
@@ -49,6 +49,11 @@ class ExecutionPlan(Model):
     fake: bool
     timeout: Seconds
     limits: Limits
+
+
+def plan_digest(plan: ExecutionPlan) -> str:
+    """Identifies what was run, not the attempt to run it."""
+    return digest(plan, without=frozenset({"attempt"}))
 
 
 Stage = Literal["queued", "starting", "importing", "preparing", "running", "finishing", "validating", "ended"]
