@@ -11,8 +11,10 @@ DEMO_FILE ?= examples/gpt.py
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
 
+CHECKS := check-format check-lint check-types check-imports check-contracts check-web check-locks
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format wheel clean python check-python check-contracts check-web check-locks
+.PHONY: help demo test check format wheel clean python $(CHECKS)
 
 help:
 	@echo 'make demo    capture an example model and open it in the browser (DEMO_ARGS=--no-browser)'
@@ -38,12 +40,18 @@ test: python
 
 check: python
 	@$(PYTHON) tools/setup.py check
-	@$(MAKE) --no-print-directory --keep-going check-python check-contracts check-web check-locks
+	@$(MAKE) --no-print-directory --keep-going $(CHECKS)
 
-check-python:
-	$(BIN)/ruff format --check .
+check-format:
+	$(BIN)/ruff format --check --quiet .
+
+check-lint:
 	$(BIN)/ruff check .
+
+check-types:
 	$(WITH_TOOLS) $(BIN)/pyright
+
+check-imports:
 	$(BIN)/lint-imports
 
 check-contracts:
