@@ -429,7 +429,7 @@ class Facts:
         """A result is kept even when the budget is spent, but not one that is larger than what was reserved."""
         text = self._encoder.encode(output, ())
         fits = len(text) < _PER_CALL_RESERVE or self._size() + len(text) + _RESERVE < self._limits.bytes
-        return text if fits else opaque(type(output), "item_limit")
+        return text if fits else opaque(type(output), "value_limit")
 
     def _next(self) -> int:
         self._sequence += 1
