@@ -254,14 +254,24 @@ class Facts:
     def _known(self, value: Any) -> "str | None":
         """The encoded reference of a plain tensor that is still at its recorded version: the hot path."""
         ref = self._tensors.get(id(value))
-        if ref is None or not ref.plain or ref() is not value or value._version != ref.version:
+        if ref is None or not ref.plain or ref() is not value or not self._is_current(ref, value):
             return None
         return ref.text
+
+    def _is_current(self, ref: TensorRef, tensor: Tensor) -> bool:
+        """Whether a plain tensor is as it was recorded. Setting ``.data`` moves it to other memory without a version."""
+        return (
+            tensor._version == ref.version
+            and tensor.shape == ref.shape
+            and (ref.storage is None or ref.storage() is tensors.storage(tensor))
+        )
 
     def _reference(self, tensor: Tensor, path: Any) -> str:
         ref = self._identities.find(tensor)
         if ref is not None:
-            if tensors.counters(tensor)[0] == ref.version:
+            if not ref.plain and tensors.counters(tensor)[0] == ref.version:
+                return ref.text
+            if ref.plain and self._is_current(ref, tensor):
                 return ref.text
             if self._stopped:
                 return opaque(type(tensor), "value_limit")
@@ -301,7 +311,7 @@ class Facts:
         ref.value = f"v{self._values}"
         ref.text = f'{{"kind":"tensor","value":"{ref.value}"}}'
         ref.version, ref.logical, ref.requires_grad = facts.version, logical, facts.requires_grad
-        ref.plain = facts.plain
+        ref.plain, ref.shape = facts.plain, facts.shape
         self._values += 1
         self._unsettled.append(ref)
         if facts.fake and not self._fake:

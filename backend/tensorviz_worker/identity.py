@@ -21,7 +21,7 @@ class StorageRef(weakref.ref):
 class TensorRef(weakref.ref):
     """One tensor object and its current value. ``text`` is the encoded reference to that value."""
 
-    __slots__ = ("key", "logical", "object", "plain", "requires_grad", "storage", "text", "value", "version")
+    __slots__ = ("key", "logical", "object", "plain", "requires_grad", "shape", "storage", "text", "value", "version")
 
     key: int
     object: str
@@ -31,6 +31,7 @@ class TensorRef(weakref.ref):
     version: "int | None"
     logical: int
     requires_grad: bool
+    shape: Any
     plain: bool  # an ordinary tensor, whose attributes can be read as they are and whose version is a number
 
 

@@ -3,7 +3,7 @@
     Recorder            the user's handle: start, stop, and what went wrong with us
       _Mode             sees every dispatched operation        begin -> kernel -> end
       _call             stands in for nn.Module.__call__       enter -> forward -> exit
-      _start            stands in for Thread.start             what another thread does is not seen, and said so
+      _notice           what happens where we do not see it    gap
       Facts             values, versions, effects, modules: the state behind the ids
 
 No tensor is kept: what a later event needs is held through weak references. Our own mistakes never reach the program:
@@ -11,6 +11,7 @@ the first one ends the recording with a reason, and the program goes on.
 """
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -18,10 +19,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tensorviz_worker import facts
 from tensorviz_worker.facts import Facts, Limits
+from tensorviz_worker.patches import Patches
 from tensorviz_worker.sources import SourceMap
 
 _function_modes = torch._C._len_torch_function_stack
-_originals: "dict[str, Any]" = {}
+_patches = Patches()
 _recorders: "dict[int, Recorder]" = {}
 
 
@@ -57,13 +59,13 @@ class _Mode(TorchDispatchMode):
         return output
 
 
-def _call(module: Any, *args: Any, **kwargs: Any) -> Any:
+def _call(original: Any, module: Any, args: Any, kwargs: Any) -> Any:
     recorder = _recorders.get(threading.get_ident())
     token = recorder.guarded(recorder.facts.enter, module, args, kwargs) if recorder is not None else None
     if recorder is None or token is None:
-        return _originals["call"](module, *args, **kwargs)
+        return original(module, *args, **kwargs)
     try:
-        output = _originals["call"](module, *args, **kwargs)
+        output = original(module, *args, **kwargs)
     except BaseException as error:
         recorder.guarded(recorder.facts.leave_failed, token, error)
         raise
@@ -71,27 +73,16 @@ def _call(module: Any, *args: Any, **kwargs: Any) -> Any:
     return output
 
 
-def _start(thread: threading.Thread) -> None:
-    recorder = _recorders.get(threading.get_ident())
-    if recorder is not None:
-        recorder.guarded(recorder.facts.gap, "unobserved_thread")
-    _originals["start"](thread)
+def _notice(code: str) -> "Callable[[], None]":
+    def notice() -> None:
+        recorder = _recorders.get(threading.get_ident())
+        if recorder is not None:
+            recorder.guarded(recorder.facts.gap, code)
+
+    return notice
 
 
 facts.hooks.update((_Mode.__torch_dispatch__.__code__, _call.__code__))
-
-
-def _install() -> None:
-    if not _recorders:
-        _originals.update(call=torch.nn.Module.__call__, start=threading.Thread.start)
-        torch.nn.Module.__call__ = _call  # type: ignore[method-assign]
-        threading.Thread.start = _start  # type: ignore[method-assign]
-
-
-def _uninstall() -> None:
-    if not _recorders:
-        torch.nn.Module.__call__ = _originals["call"]  # type: ignore[method-assign]
-        threading.Thread.start = _originals["start"]  # type: ignore[method-assign]
 
 
 class Recorder:
@@ -110,7 +101,10 @@ class Recorder:
         self._thread = threading.get_ident()
         if self._thread in _recorders:
             raise RuntimeError("this thread is being recorded already; one recording at a time")
-        _install()
+        if not _recorders:
+            _patches.install(
+                _call, _notice("unobserved_thread"), _notice("escaped_storage"), self.sources.is_citable
+            )
         _recorders[self._thread] = self
         self._mode.__enter__()
 
@@ -118,7 +112,8 @@ class Recorder:
         """Ends the recording; ``error`` is the exception that ended the program, if one did."""
         self._mode.__exit__(None, None, None)
         del _recorders[self._thread]
-        _uninstall()
+        if not _recorders:
+            _patches.remove()
         self.guarded(self.facts.finish, error)
         if self.failure is not None:
             self.facts.finish_broken(type(self.failure))

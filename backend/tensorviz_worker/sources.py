@@ -70,8 +70,7 @@ class SourceMap:
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
-            citable = self._citable.get(id(code))
-            if citable if citable is not None else self._is_citable(code):
+            if self.is_citable(code):
                 return self._locations.get((id(code), frame.f_lasti)) or self._locate(code, frame.f_lasti, frame.f_lineno)
             frame = frame.f_back
         return None
@@ -84,8 +83,7 @@ class SourceMap:
         """The location of a function's definition."""
         if not isinstance(code, CodeType):
             return None
-        if id(code) not in self._citable:
-            self._is_citable(code)
+        self.is_citable(code)
         known = self._locations.get((id(code), -1))
         return known or self._add(code, -1, _Range(max(code.co_firstlineno, 1), None, None, None))
 
@@ -95,14 +93,19 @@ class SourceMap:
         trace = error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
-            if self._citable.get(id(code)) or (id(code) not in self._citable and self._is_citable(code)):
+            if self.is_citable(code):
                 found = self._locations.get((id(code), trace.tb_lasti)) or self._locate(
                     code, trace.tb_lasti, trace.tb_lineno
                 )
             trace = trace.tb_next
         return found
 
-    def _is_citable(self, code: CodeType) -> bool:
+    def is_citable(self, code: CodeType) -> bool:
+        """Whether code is neither torch's nor ours, nor made up at run time."""
+        known = self._citable.get(id(code))
+        return self._judge(code) if known is None else known
+
+    def _judge(self, code: CodeType) -> bool:
         name = code.co_filename
         self._kept.append(code)
         path = os.path.abspath(name)

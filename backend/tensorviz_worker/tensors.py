@@ -8,6 +8,7 @@ from torch import Tensor
 from tensorviz_worker.journal import quote, to_json
 
 _is_functorch_wrapper = torch._C._functorch.is_functorch_wrapped_tensor
+_untyped_storage = torch._C.TensorBase.untyped_storage
 _NUMBERS = (int, torch.SymInt)
 _PLAIN = (Tensor, torch.nn.Parameter)
 _MAX_TEXTS = 4096
@@ -31,6 +32,7 @@ class Facts(NamedTuple):
     requires_grad: bool
     fake: bool
     plain: bool
+    shape: Any
 
 
 def type_name(kind: type) -> str:
@@ -86,9 +88,9 @@ def _read(tensor: Tensor) -> Facts:
         if len(_texts) >= _MAX_TEXTS:
             _texts.clear()
         text = _texts[key] = _describe(tensor, kind, stride, offset)
-    storage, version = _storage(tensor) if strided else None, _version(tensor)
+    place, version = storage(tensor) if strided else None, _version(tensor)
     plain = version is not None and type(tensor) in _PLAIN
-    return Facts(text, storage, version, tensor.requires_grad, is_fake(tensor), plain)
+    return Facts(text, place, version, tensor.requires_grad, is_fake(tensor), plain, tensor.shape)
 
 
 def _describe(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
@@ -112,9 +114,10 @@ def _type_of(tensor: Tensor) -> type:
     return type(tensor)
 
 
-def _storage(tensor: Tensor) -> Any:
+def storage(tensor: Tensor) -> Any:
+    """The storage object, one per storage; None for a tensor that has none."""
     try:
-        return tensor.untyped_storage()
+        return _untyped_storage(tensor)
     except (RuntimeError, NotImplementedError):
         return None
 

@@ -1,0 +1,71 @@
+"""What stands in for attributes of torch and threading while a recording runs, and is put back exactly.
+
+    nn.Module.__call__   module calls                Thread.start   work that is not seen, and said so
+    Tensor.numpy, ...    memory that a program gets at behind the dispatcher: noticed, never prevented
+"""
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_HANDS_OUT_MEMORY = ("numpy", "__dlpack__")
+_HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY = ("data_ptr", "untyped_storage", "storage", "__setstate__")
+"""torch uses these itself; only a call from other code than torch's counts."""
+_ABSENT = object()
+
+
+class Patches:
+    """Replaced attributes, with what was there: an inherited attribute is uncovered again, not copied."""
+
+    def __init__(self) -> None:
+        self._saved: list[tuple[Any, str, Any]] = []
+
+    def install(
+        self,
+        call: "Callable[..., Any]",
+        on_thread: "Callable[[], None]",
+        on_escape: "Callable[[], None]",
+        is_citable: "Callable[[Any], bool]",
+    ) -> None:
+        """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code that is not torch's."""
+        self._replace(torch.nn.Module, "__call__", _calling(torch.nn.Module.__call__, call))
+        self._replace(threading.Thread, "start", _noticed(threading.Thread.start, on_thread, _always))
+        for name in _HANDS_OUT_MEMORY:
+            self._replace(torch.Tensor, name, _noticed(getattr(torch.Tensor, name), on_escape, _always))
+        for name in _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY:
+            self._replace(torch.Tensor, name, _noticed(getattr(torch.Tensor, name), on_escape, is_citable))
+
+    def remove(self) -> None:
+        while self._saved:
+            owner, name, before = self._saved.pop()
+            if before is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, before)
+
+    def _replace(self, owner: Any, name: str, value: Any) -> None:
+        self._saved.append((owner, name, owner.__dict__.get(name, _ABSENT)))
+        setattr(owner, name, value)
+
+
+def _always(_: Any) -> bool:
+    return True
+
+
+def _calling(original: Any, call: "Callable[..., Any]") -> Any:
+    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+        return call(original, module, args, kwargs)
+
+    return __call__
+
+
+def _noticed(original: Any, notice: "Callable[[], None]", counts: "Callable[[Any], bool]") -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if counts(sys._getframe(1).f_code):
+            notice()
+        return original(self, *args, **kwargs)
+
+    return method
