@@ -58,7 +58,7 @@ def run(
         on_progress("starting", 0)
         with (
             contextlib.closing(Journal(folder / "journal", 2 * plan.limits.bytes + 4 * 2**20)) as journal,
-            _launched(plan, [str(worker), str(path)]) as process,
+            _launched(plan, folder, [str(worker), str(path)]) as process,
         ):
             log = Log(process.stdout.fileno())  # type: ignore[union-attr]
             try:
@@ -78,11 +78,11 @@ def _write_private(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def _launched(plan: ExecutionPlan, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _launched(plan: ExecutionPlan, folder: Path, arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         [*command_prefix(), plan.python, "-s", "-u", *arguments],
         cwd=plan.workspace,
-        env=worker_environment(plan.attempt),
+        env=worker_environment(plan.attempt) | _temporary_folder(folder),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -118,6 +118,13 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     if not hasattr(os, "waitid"):
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _temporary_folder(attempt: Path) -> dict[str, str]:
+    """What the program and its libraries leave in their temporary folder goes with the attempt."""
+    folder = attempt / "tmp"
+    folder.mkdir(mode=0o700)
+    return dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder))
 
 
 def _status(code: int) -> Ended:
