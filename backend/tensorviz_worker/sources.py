@@ -30,11 +30,12 @@ class _Range(NamedTuple):
 
 
 class _File:
-    """A cited file: its lines are kept only to turn byte columns into UTF-16 columns."""
+    """A cited file. Lines are kept only where byte columns and UTF-16 columns differ: in text beyond ASCII."""
 
     def __init__(self, name: str, path: str) -> None:
         self.name = name
-        self.lines: list[bytes] = []
+        self._lines: list[bytes] = []
+        self._is_ascii = False
         self.digest: str | None = None
         try:
             with open(path, "rb") as stream:
@@ -43,13 +44,16 @@ class _File:
             return
         if len(data) <= _MAX_SOURCE:
             self.digest = hashlib.sha256(data).hexdigest()
-            self.lines = data.splitlines()
+            self._is_ascii = data.isascii()
+            self._lines = [] if self._is_ascii else data.splitlines()
 
     def utf16(self, line: "int | None", column: "int | None") -> "int | None":
         """None for a column that is unknown, or that the saved file does not have."""
-        if line is None or column is None or not 0 < line <= len(self.lines):
+        if self._is_ascii:
+            return column
+        if line is None or column is None or not 0 < line <= len(self._lines):
             return None
-        head = self.lines[line - 1][:column]
+        head = self._lines[line - 1][:column]
         return len(head.decode("utf-8", "replace").encode("utf-16-le")) // 2 if len(head) == column else None
 
 
