@@ -1,12 +1,10 @@
 """Request + saved files -> ExecutionPlan. Static: it reads files and asks an interpreter for its version, no more."""
 
 import hashlib
-import json
 import os
 from pathlib import Path
 
 from tensorviz.contracts.attempt import CaptureRequest, ExecutionPlan, InputFunction
-from tensorviz.contracts.base import Model
 from tensorviz.errors import refusal
 from tensorviz.interpreters import find_interpreter
 
@@ -34,15 +32,6 @@ def resolve(request: CaptureRequest, workspace: Path, attempt: str) -> Execution
     )
 
 
-def plan_digest(plan: ExecutionPlan) -> str:
-    """Identifies what is run and how, whichever attempt it is."""
-    return _digest(plan, without={"attempt"})
-
-
-def request_digest(request: CaptureRequest) -> str:
-    return _digest(request, without=set())
-
-
 def workspace_of(file: Path, here: Path) -> Path:
     """The folder that a file named on the command line belongs to."""
     file, here = file.resolve(), here.resolve()
@@ -57,12 +46,6 @@ def workspace_of(file: Path, here: Path) -> Path:
 def file_key(name: str, workspace: Path) -> str:
     """One name for one file, however it was written."""
     return os.path.realpath(workspace / name)
-
-
-def _digest(model: Model, without: set[str]) -> str:
-    fields = model.model_dump(mode="json", exclude=without)
-    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _inputs(asked: InputFunction | None, workspace: Path) -> InputFunction | None:
