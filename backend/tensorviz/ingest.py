@@ -164,7 +164,13 @@ def _take(parts: _Parts, kind: str, body: Any) -> None:
         if kind == "diagnostic" and body["operation"] is not None:
             parts.operations[body["operation"]].update(status="failed", diagnostic=body["id"])
     elif kind == "begin":
-        parts.operations[body["id"]] = {**body, "status": "in_flight", "output": None, "effects": [], "diagnostic": None}
+        parts.operations[body["id"]] = {
+            **body,
+            "status": "in_flight",
+            "output": None,
+            "effects": [],
+            "diagnostic": None,
+        }
     elif kind == "enter":
         parts.calls[body["id"]] = {**body, "status": "in_flight", "exit": None, "output": None, "diagnostic": None}
     elif kind in ("end", "exit"):
@@ -325,16 +331,18 @@ def _source(files: list[Json]) -> Json:
 def _reasons(parts: _Parts, termination: Json) -> list[Json]:
     found: list[Json] = []
     if termination["kind"] in _ENDED_REASONS:
-        found.append(_reason(_ENDED_REASONS[termination["kind"]], 1, _last_open(parts)))
+        found.append(_reason(_ENDED_REASONS[termination["kind"]], 1, _blamed(parts, termination)))
     if "broken" in parts.single:
         found.append(_reason("instrumentation_error", 1, None, parts.single["broken"]["type"]))
     opaque = dict(parts.opaque)
+    if _stops(parts):  # the values after the stop are its doing; their own budget was not spent
+        opaque.pop("value_limit", None)
     for code in parts.gaps:
         count, subject = opaque.pop(code, (1, None))
         found.append(_reason(code, count, subject))
     found.extend(_reason(code, count, subject) for code, (count, subject) in opaque.items())
     found.extend(_grouped("lazy_state", (s["id"] for s in _unavailable(parts, "lazy_state"))))
-    told = {reason["code"] for reason in found}
+    told = {reason["code"] for reason in found} | ({"value_limit"} if _stops(parts) else set())
     for code in ("unsupported_tensor", "value_limit"):
         if code not in told:
             found.extend(_grouped(code, (s["id"] for s in _unavailable(parts, code))))
@@ -364,26 +372,32 @@ def _is_unobserved(value: Json) -> bool:
     return value["producer"].get("reason") == "unobserved_write"
 
 
-def _last_open(parts: _Parts) -> str | None:
-    """The operation in flight or failed, else the innermost such call."""
-    for records in (parts.operations, parts.calls):
-        for record in reversed(records.values()):
-            if record["status"] == "in_flight":
-                return record["id"]
-    failed = [record["id"] for record in parts.operations.values() if record["status"] == "failed"]
-    return failed[-1] if failed else None
+def _blamed(parts: _Parts, termination: Json) -> str | None:
+    """Where the exception came from that ended the run; for another end, what had begun last and was not over."""
+    if termination["kind"] == "raised":
+        diagnostic = parts.tables["diagnostic"][_index(termination["diagnostic"])]
+        return diagnostic["operation"] or diagnostic["invocation"]
+    begun = [(record["sequence"], record) for record in parts.operations.values()]
+    begun += [(record["entry"], record) for record in parts.calls.values()]
+    open_ = [(number, record["id"]) for number, record in begun if record["status"] == "in_flight"]
+    return max(open_)[1] if open_ else None
 
 
 def _coverage(parts: _Parts) -> Json:
     finish = parts.single.get("finish")
     broken = "broken" in parts.single
-    stops = [code for code in parts.gaps if code in ("operation_limit", "invocation_limit", "byte_limit")]
+    stops = _stops(parts)
     return {
         "operations": _events(len(parts.operations), "operations", finish, broken, stops),
         "invocations": _events(len(parts.calls), "invocations", finish, broken, stops),
         "values": _events(len(parts.values), "values", finish, broken, stops or _value_stop(parts)),
         "modules": _module_coverage(parts, limited=bool(stops) or broken),
     }
+
+
+def _stops(parts: _Parts) -> list[str]:
+    """The budgets that ended the recording."""
+    return [code for code in parts.gaps if code in ("operation_limit", "invocation_limit", "byte_limit")]
 
 
 def _value_stop(parts: _Parts) -> list[str]:

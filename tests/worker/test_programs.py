@@ -6,13 +6,13 @@ from typing import Any
 import torch
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
-from tensorviz.contracts.validate import parse_capture
 from torch import nn
 
 import tensorviz
 from tensorviz.contracts.arguments import TensorArgument
 from tensorviz.contracts.base import encode
 from tensorviz.contracts.capture import CaptureSnapshot, Operation, Value
+from tensorviz.contracts.validate import parse_capture
 
 from .reading import value, values
 

@@ -177,6 +177,23 @@ def test_a_failure_that_the_model_handles_is_none() -> None:
     assert [item.disposition for item in run.snapshot.diagnostics] == ["suppressed"]
 
 
+def test_a_later_failure_is_not_blamed_on_an_operation_that_the_model_survived() -> None:
+    class Gives(nn.Module):
+        def forward(self, x: torch.Tensor) -> None:
+            try:
+                x @ x
+            except RuntimeError:
+                assert x.sum() < 0, "later"
+
+    model, x = Gives(), torch.ones(2, 3)
+    with pytest.raises(AssertionError, match="later"), tensorviz.record(model) as run:
+        model(x)
+    survived, final = run.snapshot.diagnostics
+    assert (survived.exception, survived.disposition) == ("builtins.RuntimeError", "suppressed")
+    assert (final.exception, final.disposition, final.operation) == ("builtins.AssertionError", "propagated", None)
+    assert [(reason.code, reason.subject) for reason in run.snapshot.reasons] == [("run_failed", "c0")]
+
+
 # -- lifetimes
 
 
