@@ -4,8 +4,8 @@
 
 It shares no code with tensorviz and needs nothing but torch, so it runs in any interpreter. Each operation is one line,
 ``aten.addmm.default(float32[8], float32[4, 16], float32[16, 8]) -> float32[4, 8]``: the tensors among its arguments and
-its results, in order. The last line of standard output is the JSON list of these lines; an operation that raised ends in
-``-> !ExceptionType``.
+its results, in order; an operation that raised ends in ``-> !ExceptionType``. The last line of standard output is the
+JSON list of these lines.
 """
 
 import argparse
@@ -28,6 +28,8 @@ def load(path):
     sys.path[0] = os.path.dirname(path)
     name = os.path.splitext(os.path.basename(path))[0]
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

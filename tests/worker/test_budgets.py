@@ -15,6 +15,8 @@ from .reading import lines, values
 
 
 class Block(nn.Module):
+    count: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(4, 4)

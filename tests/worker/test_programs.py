@@ -65,6 +65,8 @@ class Register:
 
 
 class Scale(nn.Module):
+    calls: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.tensor(1.5))
@@ -141,15 +143,13 @@ def run(program: tuple[list[Instruction], str, bool]) -> tuple[CaptureSnapshot, 
     inputs = (base, base[1:3], torch.ones(2, 2))  # two of them share a storage
     model = Program(instructions, container)
     with torch.set_grad_enabled(grad):
-        try:
-            with tensorviz.record(model) as recording:
-                output = model(*inputs)
-        except (RuntimeError, IndexError):
-            event("torch refused the program")
-            assert recording.status == "partial"
-            parse_capture(encode(recording.snapshot))
-            return None
-    return recording.snapshot, flat(output)
+        recording = tensorviz.capture(model, *inputs)
+    if isinstance(recording.error, (RuntimeError, IndexError)):
+        event("torch refused the program")
+        assert recording.status == "partial"
+        parse_capture(encode(recording.snapshot))
+        return None
+    return recording.snapshot, flat(recording.result)
 
 
 def check(program: tuple[list[Instruction], str, bool]) -> tuple[CaptureSnapshot, list[torch.Tensor]] | None:
