@@ -1,4 +1,3 @@
-# ruff: noqa: N815  (fields carry their wire names)
 """CaptureRequest -> ExecutionPlan -> RunAttempt: what was asked, what the worker was told, and how it went."""
 
 from typing import Annotated, Literal

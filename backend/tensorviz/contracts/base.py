@@ -33,6 +33,8 @@ def encode(model: Model) -> bytes:
 
 Many = Annotated[tuple[T, ...], Field(fail_fast=True, strict=False)]
 """A JSON array. The first wrong item ends the reading, so that a million wrong ones cost no more than one."""
+
+
 def digest(model: Model, without: frozenset[str] = frozenset()) -> str:
     """SHA-256 of the model's canonical JSON: sorted keys, no spaces. ``without`` names fields that do not count."""
     document = model.model_dump(mode="json", exclude=set(without))

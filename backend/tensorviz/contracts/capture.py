@@ -1,4 +1,3 @@
-# ruff: noqa: N815  (fields carry their wire names)
 """CaptureSnapshot v1: what one execution did, as far as it was observed, and what was not observed and why.
 
 Identifiers are a letter and the position in their own list (``o0`` is ``operations[0]``), so every reference resolves

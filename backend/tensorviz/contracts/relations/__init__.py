@@ -10,7 +10,7 @@ from itertools import islice
 
 from tensorviz.contracts.capture import CaptureSnapshot
 from tensorviz.contracts.relations import arguments, coverage, events, references, values
-from tensorviz.contracts.relations.index import Capture, Fault, Rule
+from tensorviz.contracts.relations.lookup import Capture, Fault, Rule
 
 __all__ = ["MAX_FAULTS", "Fault", "check", "in_order"]
 

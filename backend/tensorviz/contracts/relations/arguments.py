@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-from tensorviz.contracts.arguments import NamedTupleArgument
-from tensorviz.contracts.relations.index import MAX_NESTING, PLACES, Capture, Fault, Rule
-from tensorviz.contracts.trees import CONTAINERS, is_counted, walk
+from tensorviz.contracts.relations.lookup import MAX_NESTING, PLACES, Capture, Fault, Rule
 
 
 def names_are_used_once(capture: Capture) -> Iterator[Fault]:
@@ -18,27 +16,20 @@ def names_are_used_once(capture: Capture) -> Iterator[Fault]:
 
 
 def named_tuples_name_every_item(capture: Capture) -> Iterator[Fault]:
-    for tree in capture.containers:
-        for path, node, _ in walk(tree.node, tree.path):
-            if isinstance(node, NamedTupleArgument) and len(node.fields) != len(node.items):
-                yield Fault((*path, "fields"), "argument", "one name belongs to each item")
+    for path, node in capture.named_tuples:
+        if len(node.fields) != len(node.items):
+            yield Fault((*path, "fields"), "argument", "one name belongs to each item")
 
 
 def trees_stay_within_budgets(capture: Capture) -> Iterator[Fault]:
     limits = capture.snapshot.limits
-    for tree in capture.containers:
-        items = depth = levels = 0
-        for path, node, around in walk(tree.node, tree.path):
-            is_container = type(node) in CONTAINERS
-            items += is_counted(node)
-            depth = max(depth, around + is_container)
-            levels = max(levels, len(path) + 1 + is_container)
+    for path, items, depth, levels in capture.containers:
         if items > limits.argumentItems:
-            yield Fault(tree.path, "limit", f"{items} items; the limit is {limits.argumentItems}")
+            yield Fault(path, "limit", f"{items} items; the limit is {limits.argumentItems}")
         if depth > limits.argumentDepth:
-            yield Fault(tree.path, "limit", f"{depth} levels of containers; the limit is {limits.argumentDepth}")
+            yield Fault(path, "limit", f"{depth} levels of containers; the limit is {limits.argumentDepth}")
         if levels >= MAX_NESTING:
-            yield Fault(tree.path, "nesting", f"{levels} levels of JSON; there must be fewer than {MAX_NESTING}")
+            yield Fault(path, "nesting", f"{levels} levels of JSON; there must be fewer than {MAX_NESTING}")
 
 
 RULES: tuple[Rule, ...] = (

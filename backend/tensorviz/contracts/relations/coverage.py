@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tensorviz.contracts.arguments import OpaqueArgument
 from tensorviz.contracts.capture import EventCoverage, Returned
-from tensorviz.contracts.relations.index import Capture, Fault, Rule, is_unobserved
+from tensorviz.contracts.relations.lookup import Capture, Fault, Rule, is_unobserved
 
 
 def lists_stay_within_budgets(capture: Capture) -> Iterator[Fault]:
@@ -74,7 +74,7 @@ def _gaps(capture: Capture) -> Iterator[str]:
         yield "the run did not return"
     if any(_events(capture, field).omitted != 0 for field in ("operations", "invocations", "values")):
         yield "events were omitted"
-    if capture.opaque or any(isinstance(e.after, OpaqueArgument) for o in snapshot.operations for e in o.effects):
+    if capture.has_opaque or any(isinstance(e.after, OpaqueArgument) for o in snapshot.operations for e in o.effects):
         yield "an argument, a result or the outcome of a write is opaque"
     if any(call.status == "failed" and call.parent is None for call in snapshot.invocations):
         yield "a root call failed"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorviz.contracts.capture import Invocation, Raised, Returned
-from tensorviz.contracts.relations.index import NEVER, PLACES, Capture, Fault, Rule
+from tensorviz.contracts.relations.lookup import NEVER, PLACES, Capture, Fault, Rule
 from tensorviz.contracts.trees import Path
 
 

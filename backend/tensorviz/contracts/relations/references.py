@@ -3,8 +3,15 @@
 from collections.abc import Iterator
 
 from tensorviz.contracts.arguments import TensorArgument
-from tensorviz.contracts.capture import EffectProducer, InputProducer, OutputProducer, Raised, StateProducer
-from tensorviz.contracts.relations.index import PLACES, Capture, Fault, Rule
+from tensorviz.contracts.capture import (
+    CaptureSnapshot,
+    EffectProducer,
+    InputProducer,
+    OutputProducer,
+    Raised,
+    StateProducer,
+)
+from tensorviz.contracts.relations.lookup import PLACES, Capture, Fault, Rule
 from tensorviz.contracts.trees import Path
 
 
@@ -34,46 +41,58 @@ _PRODUCER_FIELDS = {
 
 
 def references_resolve(capture: Capture) -> Iterator[Fault]:
+    ids = capture.ids
     for letter, fields in _FIELDS:
         for field in fields:
             for index, record in enumerate(capture.lists[letter]):
-                yield from _missing(capture, (*PLACES[letter], index, field), getattr(record, field))
+                name = getattr(record, field)
+                if name is not None and name not in ids:
+                    yield _missing((*PLACES[letter], index, field), name)
 
 
 def producers_exist(capture: Capture) -> Iterator[Fault]:
     for index, value in enumerate(capture.snapshot.values):
         field = _PRODUCER_FIELDS.get(type(value.producer))
-        if field is not None:
-            yield from _missing(capture, ("values", index, "producer", field), getattr(value.producer, field))
+        if field is not None and (name := getattr(value.producer, field)) not in capture.ids:
+            yield _missing(("values", index, "producer", field), name)
 
 
 def registrations_exist(capture: Capture) -> Iterator[Fault]:
     for letter in ("m", "p"):
         for index, record in enumerate(capture.lists[letter]):
             for place, registered in enumerate(record.paths):
-                yield from _missing(capture, (*PLACES[letter], index, "paths", place, "root"), registered.root)
+                if registered.root not in capture.ids:
+                    yield _missing((*PLACES[letter], index, "paths", place, "root"), registered.root)
 
 
 def values_used_exist(capture: Capture) -> Iterator[Fault]:
+    ids = capture.ids
     for use in capture.uses:
-        yield from _missing(capture, (*use.path, "value"), use.value)
+        if use.value not in ids:
+            yield _missing((*use.path, "value"), use.value)
     for index, operation in enumerate(capture.snapshot.operations):
         for place, effect in enumerate(operation.effects):
             path = ("operations", index, "effects", place)
-            yield from _missing(capture, (*path, "before"), effect.before)
-            if isinstance(effect.after, TensorArgument):
-                yield from _missing(capture, (*path, "after", "value"), effect.after.value)
+            if effect.before not in ids:
+                yield _missing((*path, "before"), effect.before)
+            if isinstance(effect.after, TensorArgument) and effect.after.value not in ids:
+                yield _missing((*path, "after", "value"), effect.after.value)
 
 
 def summaries_cite_what_exists(capture: Capture) -> Iterator[Fault]:
-    snapshot = capture.snapshot
-    yield from _missing(capture, ("execution", "file"), snapshot.execution.file)
+    for path, name in _citations(capture.snapshot):
+        if name is not None and name not in capture.ids:
+            yield _missing(path, name)
+
+
+def _citations(snapshot: CaptureSnapshot) -> Iterator[tuple[Path, str | None]]:
+    yield ("execution", "file"), snapshot.execution.file
     if isinstance(snapshot.termination, Raised):
-        yield from _missing(capture, ("termination", "diagnostic"), snapshot.termination.diagnostic)
+        yield ("termination", "diagnostic"), snapshot.termination.diagnostic
     for index, covered in enumerate(snapshot.coverage.modules):
-        yield from _missing(capture, ("coverage", "modules", index, "module"), covered.module)
+        yield ("coverage", "modules", index, "module"), covered.module
     for index, reason in enumerate(snapshot.reasons):
-        yield from _missing(capture, ("reasons", index, "subject"), reason.subject)
+        yield ("reasons", index, "subject"), reason.subject
 
 
 def operators_are_listed_once(capture: Capture) -> Iterator[Fault]:
@@ -87,9 +106,8 @@ def operators_are_listed_once(capture: Capture) -> Iterator[Fault]:
             yield Fault(("operations", index, "target"), "reference", f"{operation.target} is not among the operators")
 
 
-def _missing(capture: Capture, path: Path, name: str | None) -> Iterator[Fault]:
-    if name is not None and name not in capture.ids:
-        yield Fault(path, "reference", f"there is no {name}")
+def _missing(path: Path, name: str) -> Fault:
+    return Fault(path, "reference", f"there is no {name}")
 
 
 IDENTITY: tuple[Rule, ...] = (ids_are_positions,)

@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorviz.contracts.arguments import OpaqueArgument, TensorArgument
 from tensorviz.contracts.capture import EffectProducer, InputProducer, Operation, OutputProducer, StateProducer, Value
-from tensorviz.contracts.relations.index import Capture, Fault, Rule, is_unobserved
+from tensorviz.contracts.relations.lookup import Capture, Fault, Rule, is_unobserved
 from tensorviz.contracts.trees import Path, Step, resolve
 
 
@@ -100,14 +100,20 @@ def state_and_values_agree(capture: Capture) -> Iterator[Fault]:
 
 
 def sizes_fit_shapes(capture: Capture) -> Iterator[Fault]:
+    fitting: set[Any] = set()
     for index, value in enumerate(capture.snapshot.values):
         path, shape = ("values", index), value.shape
+        facts = (shape, value.logicalBytes)
         if value.strides is not None and len(value.strides) != len(shape):
             yield Fault((*path, "strides"), "shape", "one stride belongs to each dimension")
+        if facts in fitting:
+            continue
         if any(isinstance(size, int) and size < 0 for size in shape):
             yield Fault((*path, "shape"), "shape", "a size is negative")
         elif value.logicalBytes is not None and not _fits(value.logicalBytes, shape):
             yield Fault((*path, "logicalBytes"), "shape", "does not fit the shape")
+        else:
+            fitting.add(facts)
 
 
 def _fits(size: int, shape: Sequence[Step]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tensorviz.contracts.arguments import Argument, OpaqueArgument, TensorArgument
+from tensorviz.contracts.arguments import Argument, NamedTupleArgument, OpaqueArgument, TensorArgument
 from tensorviz.contracts.capture import (
     CaptureSnapshot,
     EffectProducer,
@@ -13,7 +13,7 @@ from tensorviz.contracts.capture import (
     OutputProducer,
     Value,
 )
-from tensorviz.contracts.trees import CONTAINERS, Path, roots, walk
+from tensorviz.contracts.trees import CONTAINERS, Path, is_counted, roots, walk
 
 MAX_NESTING = 64
 """JSON levels of an encoded capture, the outermost object being the first."""
@@ -49,9 +49,13 @@ class Use(NamedTuple):
     before: int
 
 
-class Tree(NamedTuple):
+class Container(NamedTuple):
+    """The measures of a tree whose root is a container: items, levels of containers, levels of JSON."""
+
     path: Path
-    node: Argument
+    items: int
+    depth: int
+    levels: int
 
 
 class Capture:
@@ -63,8 +67,9 @@ class Capture:
         self.lists = _lists(snapshot)
         self.ids = {record.id for records in self.lists.values() for record in records}
         self.uses: list[Use] = []
-        self.opaque: list[Tree] = []
-        self.containers: list[Tree] = []
+        self.containers: list[Container] = []
+        self.named_tuples: list[tuple[Path, NamedTupleArgument]] = []
+        self.has_opaque = False
         self._collect()
 
     def at(self, name: str) -> Any:
@@ -103,12 +108,22 @@ class Capture:
         if kind is TensorArgument:
             self.uses.append(Use(path, node.value, before))  # type: ignore[union-attr]
         elif kind in CONTAINERS:
-            self.containers.append(Tree(path, node))
-            for at, inner, _ in walk(node, path):
-                if type(inner) not in CONTAINERS:
-                    self._sort_out(at, inner, before)
+            self._measure(path, node, before)
         elif kind is OpaqueArgument:
-            self.opaque.append(Tree(path, node))
+            self.has_opaque = True
+
+    def _measure(self, path: Path, root: Argument, before: int) -> None:
+        items = depth = levels = 0
+        for at, node, around in walk(root, path):
+            is_container = type(node) in CONTAINERS
+            items += is_counted(node)
+            depth = max(depth, around + is_container)
+            levels = max(levels, len(at) + 1 + is_container)
+            if isinstance(node, NamedTupleArgument):
+                self.named_tuples.append((at, node))
+            elif not is_container:
+                self._sort_out(at, node, before)
+        self.containers.append(Container(path, items, depth, levels))
 
 
 Rule = Callable[[Capture], Iterable[Fault]]
