@@ -38,6 +38,7 @@ WORKERS = 2
 MAX_QUEUED = 32
 MAX_PAGE = 1000
 _PATIENCE = 15.0
+_LOG = 4000
 
 
 @dataclass
@@ -117,6 +118,11 @@ class Service:
         if found is None:
             raise refusal("not_found", f"there is no attempt {name[:64]}")
         return found
+
+    def attempt_with_log(self, name: str) -> RunAttempt:
+        """With the end of its log, as far as a field of the contract goes; ``log`` has all of it."""
+        log = self.log(name)
+        return self.attempt(name).model_copy(update={"log": log if len(log) <= _LOG else f"[...]\n{log[-_LOG:]}"})
 
     def log(self, name: str) -> str:
         """What the worker printed, once it has ended."""

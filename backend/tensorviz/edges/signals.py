@@ -1,0 +1,21 @@
+"""SIGTERM and a closed terminal unwind the stack like Ctrl-C does, so that everything is cleaned up."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def ending_on_signals() -> Iterator[None]:
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {name: signal.signal(getattr(signal, name), _unwind) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(getattr(signal, name), handler)
+
+
+def _unwind(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
