@@ -1,0 +1,121 @@
+import type { CaptureRequest, CaptureSnapshot, HostEvent, Problem, RunAttempt } from "@tensorviz/contracts";
+import { HostError, type Connection, type Host } from "./host";
+
+const FIRST_PAUSE = 500;
+const LONGEST_PAUSE = 8_000;
+
+/** The host's own page: `fetch` and a WebSocket on the page's own origin. */
+export function webHost(token: string, origin = location.origin): Host {
+  let wake: (() => void) | null = null;
+
+  async function ask(path: string, init: RequestInit = {}): Promise<unknown> {
+    const headers = new Headers(init.headers);
+    headers.set("Authorization", `Bearer ${token}`);
+    let response: Response;
+    try {
+      response = await fetch(`${origin}/api/${path}`, { ...init, headers, cache: "no-store" });
+    } catch (error) {
+      if (init.signal?.aborted) throw error;
+      throw new HostError(unreachable());
+    }
+    const body: unknown = await response.json().catch(() => null);
+    if (!response.ok) throw new HostError(isProblem(body) ? body : unexpected(response));
+    return body;
+  }
+
+  /** Ends when the socket does; tells whether trying again makes sense. */
+  async function session(
+    onEvent: (event: HostEvent) => void,
+    onLive: () => void,
+    stop: AbortSignal,
+  ): Promise<"again" | "unauthorized"> {
+    const socket = new WebSocket(`${origin.replace(/^http/, "ws")}/api/events`, ["tensorviz.v1", `token.${token}`]);
+    const close = () => socket.close();
+    stop.addEventListener("abort", close);
+    await new Promise<void>((done) => {
+      socket.onmessage = ({ data }) => {
+        onLive();
+        onEvent(JSON.parse(String(data)) as HostEvent);
+      };
+      socket.onclose = () => done();
+    });
+    stop.removeEventListener("abort", close);
+    if (stop.aborted) return "again";
+    return ask("info").then(
+      () => "again",
+      (error) => (error instanceof HostError && error.problem.code === "unauthorized" ? "unauthorized" : "again"),
+    );
+  }
+
+  async function listenUntil(
+    stop: AbortSignal,
+    onEvent: (event: HostEvent) => void,
+    onConnection: (connection: Connection) => void,
+  ): Promise<void> {
+    let pause = FIRST_PAUSE;
+    while (!stop.aborted) {
+      const end = await session(
+        onEvent,
+        () => {
+          pause = FIRST_PAUSE;
+          onConnection("live");
+        },
+        stop,
+      );
+      if (stop.aborted) return;
+      onConnection(end === "unauthorized" ? "unauthorized" : "reconnecting");
+      await Promise.race([
+        end === "unauthorized" ? new Promise<never>(() => undefined) : wait(pause * (0.75 + Math.random() / 2)),
+        new Promise<void>((resolve) => (wake = resolve)),
+      ]);
+      pause = Math.min(LONGEST_PAUSE, pause * 2);
+    }
+  }
+
+  const json = (method: string, body: unknown): RequestInit => ({
+    method,
+    body: JSON.stringify(body),
+    headers: { "Content-Type": "application/json" },
+  });
+
+  return {
+    capture: (id, signal) => ask(`captures/${encodeURIComponent(id)}`, { signal }) as Promise<CaptureSnapshot>,
+    attempt: (id) => ask(`attempts/${encodeURIComponent(id)}`) as Promise<RunAttempt>,
+    start: (request: CaptureRequest) => ask("attempts", json("POST", request)) as Promise<RunAttempt>,
+    cancel: (id) => ask(`attempts/${encodeURIComponent(id)}`, { method: "DELETE" }) as Promise<RunAttempt>,
+    listen(onEvent, onConnection) {
+      const stop = new AbortController();
+      void listenUntil(stop.signal, onEvent, onConnection);
+      return () => stop.abort();
+    },
+    retry: () => wake?.(),
+  };
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function isProblem(body: unknown): body is Problem {
+  return typeof body === "object" && body !== null && "code" in body && "title" in body && "detail" in body;
+}
+
+function unreachable(): Problem {
+  return {
+    code: "internal_error",
+    title: "The host does not answer",
+    detail: "tensorviz is not running any more, or its address has changed.",
+    hint: "Start it again with `tensorviz open`. This page connects by itself as soon as it can.",
+    faults: [],
+  };
+}
+
+function unexpected(response: Response): Problem {
+  return {
+    code: "internal_error",
+    title: `The host answered ${response.status}`,
+    detail: "The answer is not one that this page knows.",
+    hint: "The page may be older than the host: reload it.",
+    faults: [],
+  };
+}

@@ -1,0 +1,159 @@
+import type { CaptureSnapshot, EventCoverage, Reason, Termination } from "@tensorviz/contracts";
+import { count, plural } from "../format/numbers";
+import { visible } from "../format/text";
+import { position } from "./capture";
+
+export type ReasonCode = Reason["code"];
+
+/** What happened, what is missing because of it, and what a person can do. */
+export interface Explanation {
+  happened: string;
+  missing: string;
+  todo: string;
+}
+
+const EXPLANATIONS: Record<ReasonCode, Explanation> = {
+  run_failed: {
+    happened: "The program raised an exception.",
+    missing: "Everything up to the failure is recorded; what would have run after it did not run.",
+    todo: "Look at the failing operation's operands and at the line it ran from. The message is in the attempt's log.",
+  },
+  worker_exited: {
+    happened: "The worker's process ended by itself before the run did, for example through os._exit.",
+    missing: "What ran after the last recorded event.",
+    todo: "Look for an exit near the last event, and at the attempt's log.",
+  },
+  worker_killed: {
+    happened: "A signal ended the worker's process: a crash in native code, or too little memory.",
+    missing: "What ran after the last recorded event.",
+    todo: "The operation marked as in flight was running when it ended. Try a smaller input or a higher memory limit.",
+  },
+  timed_out: {
+    happened: "The run did not finish before its deadline.",
+    missing: "What had not run by then.",
+    todo: "Capture again with a longer timeout (--timeout), or look whether the last operations repeat for ever.",
+  },
+  cancelled: {
+    happened: "Somebody cancelled the run.",
+    missing: "What had not run by then.",
+    todo: "Capture again and let it finish.",
+  },
+  operation_limit: {
+    happened: "The capture's budget of operations was used up.",
+    missing: "Later operations ran, but were not recorded.",
+    todo: "Capture a smaller input or a part of the model, or raise the operation limit.",
+  },
+  invocation_limit: {
+    happened: "The capture's budget of module calls was used up.",
+    missing: "Later module calls ran, but were not recorded.",
+    todo: "Capture a part of the model, or raise the invocation limit.",
+  },
+  value_limit: {
+    happened: "The capture's budget of tensor values was used up.",
+    missing: "Tensors first seen after that have no facts.",
+    todo: "Capture a smaller input, or raise the value limit.",
+  },
+  byte_limit: {
+    happened: "The capture reached its size in bytes.",
+    missing: "What ran after that was not recorded.",
+    todo: "Capture a smaller input or a part of the model, or raise the byte limit.",
+  },
+  path_limit: {
+    happened: "Modules, parameters or buffers are registered under more paths than a capture lists.",
+    missing: "Some of the names under which a shared module or tensor is registered.",
+    todo: "Nothing is wrong with what is shown; names that are missing are other ways to reach the same object.",
+  },
+  argument_limit: {
+    happened: "An argument was nested too deeply, had too many items, or held a text that is too long.",
+    missing: "The part of that argument beyond the limit: it is marked where it was cut.",
+    todo: "Raise the argument limits if you need to see it.",
+  },
+  unsupported_argument: {
+    happened: "An argument or result holds an object that the recorder does not read.",
+    missing: "What that object holds, tensors included: only its type is known.",
+    todo: "Pass tensors in lists, tuples, dicts or dataclasses where you want to see them.",
+  },
+  unsupported_tensor: {
+    happened: "A tensor's metadata could not be read, such as that of a wrapper inside a function transform.",
+    missing: "That tensor's shape, identity and memory.",
+    todo: "Look at the operations around it; they are recorded.",
+  },
+  dynamic_state: {
+    happened: "A parameter was created while the model ran.",
+    missing: "Its registered path: nothing told which parameter it is.",
+    todo: "Create parameters in __init__ where you can.",
+  },
+  failed_write: {
+    happened: "A kernel failed while it may have been writing into one of its operands.",
+    missing: "What the operand holds since then.",
+    todo: "Do not trust values that were written by the failing operation.",
+  },
+  unobserved_write: {
+    happened: "A tensor changed without a recorded operation, for example through NumPy or a native extension.",
+    missing: "Which code changed it.",
+    todo: "Follow the tensor: its new version is marked as coming from outside.",
+  },
+  unobserved_thread: {
+    happened: "Work may have run on another thread, which is not recorded.",
+    missing: "The operations of that thread.",
+    todo: "Run the model on one thread to see all of it.",
+  },
+  lazy_state: {
+    happened: "A parameter or buffer had no value yet when its model was entered.",
+    missing: "Its facts at entry.",
+    todo: "Run lazy modules once before you capture them.",
+  },
+  instrumentation_error: {
+    happened: "The recorder itself failed. The program was not disturbed.",
+    missing: "What the recorder was reading at that time.",
+    todo: "This is a defect in tensorviz: please report it with the detail below.",
+  },
+};
+
+export function explain(code: string): Explanation {
+  return Object.hasOwn(EXPLANATIONS, code)
+    ? EXPLANATIONS[code as ReasonCode]
+    : { happened: `Reason ${visible(code)}.`, missing: "This page does not know the reason.", todo: "Update tensorviz." };
+}
+
+/** How the run ended, in a sentence. */
+export function terminationText(snapshot: CaptureSnapshot): string {
+  return endText(snapshot.termination, snapshot);
+}
+
+function endText(end: Termination, snapshot: CaptureSnapshot): string {
+  switch (end.kind) {
+    case "returned":
+      return "The run returned.";
+    case "raised": {
+      const exception = snapshot.diagnostics[position(end.diagnostic)]?.exception ?? "an exception";
+      return `The run raised ${visible(exception.replace(/^builtins\./, ""))}.`;
+    }
+    case "exited":
+      return `The worker's process exited with status ${end.code} before the run ended.`;
+    case "killed":
+      return `The worker's process was ended by ${visible(end.signal)}.`;
+    case "timed_out":
+      return `The run was stopped at its deadline of ${end.seconds} s.`;
+    case "cancelled":
+      return "The run was cancelled.";
+  }
+}
+
+/** `344 operations`, and what is known to be missing. */
+export function coverageText(coverage: EventCoverage, noun: string): string {
+  const recorded = plural(coverage.recorded, noun);
+  if (coverage.omitted === 0) return `${recorded}, all that were observed`;
+  if (coverage.omitted === null) return `${recorded} recorded; an unknown number is missing`;
+  return `${recorded} recorded, ${count(coverage.omitted)} omitted`;
+}
+
+const NORMALIZATIONS: Record<string, string> = {
+  dict_storage: "Dict subclasses show the entries in their storage; overridden methods were not called.",
+  declared_write_versions: "Logical versions count the writes that operator schemas declare.",
+  fake_device_reads: "Device reads of fake tensors (prim.device) are not recorded.",
+};
+
+export function normalizationText(code: string): string {
+  return Object.hasOwn(NORMALIZATIONS, code) ? (NORMALIZATIONS[code] as string) : visible(code);
+}

@@ -1,0 +1,50 @@
+import type { CaptureSummary, HostEvent, RunAttempt } from "@tensorviz/contracts";
+
+/** The attempts and captures that the host holds, newest first. A plain value: every event makes a new one. */
+export interface Ledger {
+  attempts: readonly RunAttempt[];
+  captures: readonly CaptureSummary[];
+}
+
+export const EMPTY: Ledger = { attempts: [], captures: [] };
+
+export function withEvent(ledger: Ledger, event: HostEvent): Ledger {
+  switch (event.kind) {
+    case "state":
+      return {
+        attempts: [...event.attempts].sort((a, b) => b.started - a.started),
+        captures: [...event.captures].sort((a, b) => b.created - a.created),
+      };
+    case "attempt":
+      return { ...ledger, attempts: withAttempt(ledger.attempts, event.attempt) };
+    case "capture": {
+      const others = ledger.captures.filter((capture) => capture.id !== event.capture.id);
+      return { ...ledger, captures: [event.capture, ...others].sort((a, b) => b.created - a.created) };
+    }
+    case "eviction":
+      return { ...ledger, captures: ledger.captures.filter((capture) => capture.id !== event.capture) };
+    default:
+      return ledger;
+  }
+}
+
+/** An event without a log does not take away the log that was fetched before. */
+function withAttempt(attempts: readonly RunAttempt[], attempt: RunAttempt): readonly RunAttempt[] {
+  const known = attempts.find(({ id }) => id === attempt.id);
+  const merged = known?.log !== undefined && attempt.log === undefined ? { ...attempt, log: known.log } : attempt;
+  return known
+    ? attempts.map((other) => (other.id === attempt.id ? merged : other))
+    : [merged, ...attempts].sort((a, b) => b.started - a.started);
+}
+
+export function isRunning(attempt: RunAttempt): boolean {
+  return attempt.outcome === null;
+}
+
+/** The attempt that deserves a strip above the capture: one that runs, or the newest if no capture came of it. */
+export function noteworthy(ledger: Ledger): RunAttempt | undefined {
+  const running = ledger.attempts.find(isRunning);
+  if (running) return running;
+  const newest = ledger.attempts[0];
+  return newest && newest.capture === null ? newest : undefined;
+}

@@ -1,0 +1,124 @@
+import { batch, computed, signal } from "@preact/signals";
+import type { CaptureRequest, CaptureSummary, HostEvent, Problem, RunAttempt } from "@tensorviz/contracts";
+import { problemOf, type Connection, type Host } from "../host/host";
+import { buildModel } from "../model/capture";
+import { EMPTY, noteworthy, withEvent, type Ledger } from "./ledger";
+import { parseLink, type Link } from "./link";
+import type { View } from "./view";
+
+export type Session = ReturnType<typeof createSession>;
+
+/** The conversation with the host: what it holds, what is loaded from it, what runs. */
+export function createSession(host: Host, view: View) {
+  const connection = signal<Connection>("connecting");
+  const ledger = signal<Ledger>(EMPTY);
+  /** Whether the host has said what it holds. */
+  const known = signal(false);
+  const loading = signal<string | null>(null);
+  const problem = signal<Problem | null>(null);
+  /** Attempts whose strip somebody closed. */
+  const dismissed = signal<ReadonlySet<string>>(new Set());
+  /** A capture that is newer than what is displayed, but of something else. */
+  const offered = signal<CaptureSummary | null>(null);
+  let request: AbortController | null = null;
+  let wanted: Link = parseLink(location.hash);
+
+  const attempt = computed(() => {
+    const found = noteworthy(ledger.value);
+    return found && !dismissed.value.has(found.id) ? found : undefined;
+  });
+  const displayed = computed(() => ledger.value.captures.find(({ id }) => id === view.model.value?.snapshot.id));
+
+  async function show(id: string, link: Link | null = null): Promise<void> {
+    request?.abort();
+    if (id === view.model.value?.snapshot.id) return void (loading.value = null);
+    const mine = (request = new AbortController());
+    batch(() => {
+      loading.value = id;
+      problem.value = null;
+    });
+    const outcome = await host.capture(id, mine.signal).then(buildModel).catch(problemOf);
+    if (mine.signal.aborted) return;
+    batch(() => {
+      loading.value = null;
+      if ("code" in outcome) return void (problem.value = outcome);
+      offered.value = null;
+      view.display(outcome, link);
+    });
+  }
+
+  function onEvent(event: HostEvent): void {
+    batch(() => {
+      const before = displayed.value;
+      ledger.value = withEvent(ledger.value, event);
+      known.value = true;
+      if (event.kind === "state") onState();
+      if (event.kind === "attempt") onAttempt(event.attempt);
+      if (event.kind === "capture") onCapture(event.capture, before);
+    });
+  }
+
+  /** The first state decides what is displayed; a later one, after a reconnection, leaves the view alone. */
+  function onState(): void {
+    if (view.model.value || loading.value) return;
+    const asked = ledger.value.attempts.find(({ id }) => id === wanted.attempt);
+    const waiting = asked && asked.outcome === null;
+    const id = wanted.capture ?? asked?.capture ?? (waiting ? undefined : ledger.value.captures[0]?.id);
+    if (id !== undefined && id !== null) void show(id, wanted);
+  }
+
+  function onAttempt(attempt: RunAttempt): void {
+    if (attempt.id === wanted.attempt && attempt.capture !== null) void show(attempt.capture);
+  }
+
+  /** A new capture of the displayed target, or one that somebody asked for here, is shown; any other is offered. */
+  function onCapture(summary: CaptureSummary, before: CaptureSummary | undefined): void {
+    const again = before && before.target === summary.target && before.file === summary.file;
+    const newestShown = ledger.value.captures.every(({ id, created }) => id === summary.id || created <= (before?.created ?? 0));
+    if (!view.model.value || summary.attempt === wanted.attempt || (again && newestShown)) void show(summary.id);
+    else if (summary.id !== view.model.value.snapshot.id) offered.value = summary;
+  }
+
+  /** The address changed: somebody went back or forward, or pasted a link. */
+  function onAddress(): void {
+    const link = parseLink(location.hash);
+    if (link.capture !== null && link.capture !== view.model.value?.snapshot.id) void show(link.capture, link);
+    else view.follow(link);
+  }
+
+  async function start(asked: CaptureRequest): Promise<Problem | null> {
+    try {
+      const attempt = await host.start(asked);
+      wanted = { ...wanted, attempt: attempt.id };
+      ledger.value = withEvent(ledger.value, { kind: "attempt", attempt });
+      return null;
+    } catch (error) {
+      return problemOf(error);
+    }
+  }
+
+  async function update(answer: Promise<RunAttempt>): Promise<void> {
+    const outcome = await answer.catch(problemOf);
+    if ("code" in outcome) problem.value = outcome;
+    else ledger.value = withEvent(ledger.value, { kind: "attempt", attempt: outcome });
+  }
+
+  return {
+    connection,
+    ledger,
+    known,
+    loading,
+    problem,
+    offered,
+    attempt,
+    displayed,
+    show,
+    onAddress,
+    start,
+    cancel: (id: string) => update(host.cancel(id)),
+    readLog: (id: string) => update(host.attempt(id)),
+    dismiss: (id: string) => void (dismissed.value = new Set([...dismissed.value, id])),
+    retry: () => host.retry(),
+    connect: () => host.listen(onEvent, (state) => (connection.value = state)),
+  };
+}

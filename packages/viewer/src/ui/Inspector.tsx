@@ -1,0 +1,248 @@
+import type { Diagnostic, Effect, Invocation, Operation } from "@tensorviz/contracts";
+import { count } from "../format/numbers";
+import { tensorText } from "../format/tensor";
+import { visible } from "../format/text";
+import { callName, className, definitionType, owner, place, position, RUN, valueOf, type CaptureModel } from "../model/capture";
+import { argumentName } from "../model/effects";
+import { opaqueReason } from "../format/argument";
+import { topArguments } from "../model/walk";
+import { useStore } from "../state/store";
+import { ArgumentTree, type Rooted } from "./ArgumentTree";
+import { Copy, Fact, Facts, Go, Section, StatusBadge } from "./bits";
+import { RunFacts } from "./DetailsPanel";
+import { Icon } from "./icons";
+import { ProducerLink } from "./TensorFacts";
+
+/** Everything that was recorded of what is selected. */
+export function Inspector() {
+  const { view } = useStore();
+  const model = view.model.value as CaptureModel;
+  const { call, op } = view.selection.value;
+  return (
+    <aside class="pane inspector" id="inspector" aria-label="Inspector" tabIndex={0}>
+      {op !== null ? (
+        <OperationView key={`${model.snapshot.id} o${op}`} model={model} index={op} />
+      ) : call === RUN ? (
+        <RunView model={model} />
+      ) : (
+        <CallView key={`${model.snapshot.id} c${call}`} model={model} call={call} />
+      )}
+    </aside>
+  );
+}
+
+function OperationView({ model, index }: { model: CaptureModel; index: number }) {
+  const { view } = useStore();
+  const operation = model.snapshot.operations[index];
+  if (!operation) return null;
+  const call = owner(operation);
+  const schema = model.schemas.get(operation.target);
+  return (
+    <>
+      <header class="inspector-head">
+        <p class="eyebrow">
+          Operation #{count(index)} <StatusBadge status={operation.status} />
+        </p>
+        <h2 class="mono">{visible(operation.target)}</h2>
+        <p class="where">
+          in{" "}
+          {call === RUN ? "the run, outside of every module call" : (
+            <Go onGo={() => view.select({ call, op: index })} title="Show this call">
+              {callName(model, call)}
+            </Go>
+          )}
+        </p>
+      </header>
+      <Failure model={model} id={operation.diagnostic} status={operation.status} />
+      <Source model={model} id={operation.location} />
+      <Section title="Arguments" count={operation.args.length + operation.kwargs.length}>
+        <ArgumentTree model={model} roots={argumentRoots(operation, schema?.names.args ?? [])} />
+        {operation.args.length + operation.kwargs.length === 0 && <p class="muted">none</p>}
+      </Section>
+      <Output model={model} call={operation} names={schema?.names.returns ?? []} />
+      {operation.effects.length > 0 && (
+        <Section title="Writes" count={operation.effects.length}>
+          <ul class="effects">
+            {operation.effects.map((effect, i) => (
+              <EffectRow key={i} model={model} operation={operation} effect={effect} />
+            ))}
+          </ul>
+        </Section>
+      )}
+      <Section title="Operator schema">
+        {schema?.schema ? (
+          <p class="schema mono">
+            {visible(schema.schema)} <Copy text={schema.schema} label="Copy the schema" />
+          </p>
+        ) : (
+          <p class="muted">A higher-order operator: it has no schema.</p>
+        )}
+      </Section>
+    </>
+  );
+}
+
+function argumentRoots(call: Operation | Invocation, names: readonly string[]): Rooted[] {
+  return topArguments(call).map(({ name, path, argument }, i) => ({
+    label: name ?? (names[i] ? names[i] : `${i}`),
+    path,
+    argument,
+  }));
+}
+
+function Output({ model, call, names }: { model: CaptureModel; call: Operation | Invocation; names: readonly string[] }) {
+  const label = names.length === 1 && names[0] ? names[0] : "result";
+  return (
+    <Section title="Output">
+      {call.output === null ? (
+        <p class="muted">{call.status === "completed" ? "none" : "none: it did not complete"}</p>
+      ) : (
+        <ArgumentTree model={model} roots={[{ label, path: ["output"], argument: call.output }]} />
+      )}
+    </Section>
+  );
+}
+
+function EffectRow({ model, operation, effect }: { model: CaptureModel; operation: Operation; effect: Effect }) {
+  const before = valueOf(model, effect.before);
+  const after = effect.after.kind === "tensor" ? valueOf(model, effect.after.value) : undefined;
+  return (
+    <li class="effect">
+      <p>
+        <span class="arg-label">{argumentName(model, operation, effect.argument)}</span>
+        {before && <span class="token tensor computed">{tensorText(before)}</span>}
+        <span class="arg-kind">{effect.relation === "alias" ? "shares the memory that is written" : "written"}</span>
+      </p>
+      <p class="versions">
+        <span title="Value before the write">{effect.before}{before && <Version value={before} />}</span>
+        <Icon name="arrow" />
+        {after ? (
+          <span title="Value after the write">{after.id}<Version value={after} /></span>
+        ) : (
+          effect.after.kind === "opaque" && <span class="muted">{opaqueReason(effect.after)}</span>
+        )}
+      </p>
+      {before && <p class="arg-under flush">before: <ProducerLink model={model} value={before} /></p>}
+    </li>
+  );
+}
+
+function Version({ value }: { value: { version: number | null; logicalVersion: number } }) {
+  return <span class="muted"> {value.version === null ? `observation ${value.logicalVersion}` : `version ${value.version}`}</span>;
+}
+
+function Source({ model, id }: { model: CaptureModel; id: string | null }) {
+  const found = place(model, id);
+  if (!found) {
+    return (
+      <Section title="Source">
+        <p class="muted">No line of Python is known for this.</p>
+      </Section>
+    );
+  }
+  const { line, column, endLine, endColumn } = found.location;
+  const span = column === null ? "" : ` · columns ${column}${endColumn === null ? "" : ` to ${endLine !== null && endLine !== line ? `${endLine}:` : ""}${endColumn}`}`;
+  return (
+    <Section title="Source">
+      <p class="source">
+        <span class="mono" title={found.digest === null ? "The file's bytes could not be read" : `SHA-256 ${found.digest}`}>{found.full}</span>
+        <Copy text={found.full} label="Copy the location" />
+      </p>
+      <p class="muted">in <span class="mono">{visible(found.location.function)}</span>{span}</p>
+    </Section>
+  );
+}
+
+const DISPOSITION: Record<Diagnostic["disposition"], string> = {
+  propagated: "It left the model and ended the run.",
+  suppressed: "The program caught it and went on.",
+  unknown: "Whether the program caught it is not known.",
+};
+
+function Failure({ model, id, status }: { model: CaptureModel; id: string | null; status: Operation["status"] }) {
+  const found = id === null ? undefined : model.snapshot.diagnostics[position(id)];
+  if (!found) {
+    return status === "in_flight" ? <p class="callout warn">This was running when the run ended, and never came back.</p> : null;
+  }
+  return (
+    <div class={`callout ${found.disposition === "suppressed" ? "warn" : "bad"}`}>
+      <p><strong class="mono">{visible(found.exception.replace(/^builtins\./, ""))}</strong></p>
+      <p>{DISPOSITION[found.disposition]}</p>
+      <p class="muted">The message is in the attempt's log: exception texts are not kept as facts.</p>
+    </div>
+  );
+}
+
+function CallView({ model, call }: { model: CaptureModel; call: number }) {
+  const record = model.snapshot.invocations[call];
+  if (!record) return null;
+  return (
+    <>
+      <header class="inspector-head">
+        <p class="eyebrow">
+          Module call {record.id} <StatusBadge status={record.status} />
+        </p>
+        <h2>{callName(model, call)}</h2>
+        <p class="where mono">{visible(definitionType(model.snapshot, record.module))}</p>
+      </header>
+      <Failure model={model} id={record.diagnostic} status={record.status} />
+      <Section title="Arguments" count={record.args.length + record.kwargs.length}>
+        <ArgumentTree model={model} roots={argumentRoots(record, [])} />
+      </Section>
+      <Output model={model} call={record} names={[]} />
+      <ModuleFacts model={model} record={record} call={call} />
+      <Source model={model} id={record.location} />
+    </>
+  );
+}
+
+function ModuleFacts({ model, record, call }: { model: CaptureModel; record: Invocation; call: number }) {
+  const module = model.snapshot.modules[position(record.module)];
+  if (!module) return null;
+  const definition = model.snapshot.definitions[position(module.definition)];
+  const forward = place(model, definition?.location ?? null);
+  return (
+    <Section title="Module">
+      <Facts>
+        <Fact name="Class">{visible(definition?.type ?? className(model.snapshot, record.module))}</Fact>
+        <Fact name="Registered as">
+          {module.paths.length === 0 ? (
+            <span class="muted">no root registers it</span>
+          ) : (
+            <ul class="plain-list">
+              {module.paths.map(({ root, path }) => (
+                <li key={`${root}/${path}`}>{path === "" ? "the root itself" : visible(path)}</li>
+              ))}
+            </ul>
+          )}
+        </Fact>
+        <Fact name="Instance">{module.id}</Fact>
+        <Fact name="Mode">{module.training ? "training" : "evaluation"}</Fact>
+        <Fact name="Parameters">
+          {record.parameterCount === undefined ? `not counted${record.parameterCountUnavailable ? `: ${record.parameterCountUnavailable.replaceAll("_", " ")}` : ""}` : count(record.parameterCount)}
+        </Fact>
+        <Fact name="Calls">{`${model.occurrence[call]} of ${model.occurrences[call]}`}</Fact>
+        <Fact name="Events" title="Numbers in the one order of all events">
+          entered at {count(record.entry)}, {record.exit === null ? "never left" : `left at ${count(record.exit)}`}
+        </Fact>
+        {forward && (
+          <Fact name="forward">
+            <span title={forward.full}>{forward.text}</span> <Copy text={forward.full} label="Copy where forward is defined" />
+          </Fact>
+        )}
+      </Facts>
+    </Section>
+  );
+}
+
+function RunView({ model }: { model: CaptureModel }) {
+  return (
+    <>
+      <header class="inspector-head">
+        <p class="eyebrow">Capture</p>
+        <h2>{visible(model.snapshot.execution.target)}</h2>
+      </header>
+      <RunFacts model={model} />
+    </>
+  );
+}
