@@ -211,7 +211,7 @@ class Facts:
             return known[1]
         name = f"d{len(self._definitions)}"
         self._definitions[id(kind)] = (kind, name)  # kept, so that the id() stays its own
-        location = _text(self._sources.function(getattr(getattr(kind, "forward", None), "__code__", None)))
+        location = _text(self._sources.function(modules.forward_code(kind)))
         self._write(f'{{"definition":{{"id":"{name}","type":{quote(tensors.type_name(kind))},"location":{location}}}}}')
         return name
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 MAX_PATHS = 100_000
+_MAX_DECORATORS = 32
 
 
 def children(module: Any) -> "Iterator[tuple[str, Any]]":
@@ -47,6 +48,17 @@ def walk(root: Any) -> "Iterator[tuple[str, Any]]":
         inside = above | {id(module)}
         below = [(f"{path}.{name}" if path else name, child, inside) for name, child in children(module)]
         stack.extend(reversed(below))
+
+
+def forward_code(kind: type) -> Any:
+    """The code object of a class's ``forward``, under its decorators; None when it is not a Python function."""
+    function = getattr(kind, "forward", None)
+    for _ in range(_MAX_DECORATORS):
+        inner = getattr(function, "__wrapped__", None)
+        if inner is None:
+            break
+        function = inner
+    return getattr(function, "__code__", None)
 
 
 def is_uninitialized(tensor: Any) -> bool:
