@@ -103,10 +103,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _executable(name: str, workspace: Path) -> str:
-    on_path = None if os.sep in name else shutil.which(name)
-    path = Path(on_path) if on_path else workspace / Path(name).expanduser()
-    path = _inside(path) or path
-    if "\0" in name or not path.is_file():
+    """A path or an environment's folder; a bare name that is no folder here is a command on PATH."""
+    path = workspace / os.path.expanduser(name)
+    on_path = None if os.sep in name or os.path.isdir(path) else shutil.which(name)
+    path = Path(on_path) if on_path else _inside(path) or path
+    if not os.path.isfile(path):
         raise refusal("interpreter_not_found", f"there is no interpreter at {path}")
     return os.path.abspath(path)
 
@@ -128,7 +129,7 @@ def _candidates(workspace: Path) -> Iterator[tuple[str, str]]:
 def _inside(folder: Path) -> Path | None:
     """The interpreter of an environment's folder."""
     for name in ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe"):
-        if (folder / name).is_file():
+        if os.path.isfile(folder / name):
             return folder / name
     return None
 

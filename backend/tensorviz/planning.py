@@ -8,6 +8,8 @@ from tensorviz.contracts.attempt import CaptureRequest, ExecutionPlan, InputFunc
 from tensorviz.errors import refusal
 from tensorviz.interpreters import find_interpreter
 
+MAX_SOURCE = 16 * 2**20
+MAX_PATH = 1024
 _ROOT_SIGNS = ("tensorviz.toml", "pyproject.toml", ".git")
 
 
@@ -45,7 +47,10 @@ def workspace_of(file: Path, here: Path) -> Path:
 
 def file_key(name: str, workspace: Path) -> str:
     """One name for one file, however it was written."""
-    return os.path.realpath(workspace / name)
+    try:
+        return os.path.realpath(workspace / name)
+    except (OSError, ValueError):  # no file has such a name; planning says so
+        return name
 
 
 def _inputs(asked: InputFunction | None, workspace: Path) -> InputFunction | None:
@@ -57,13 +62,15 @@ def _inputs(asked: InputFunction | None, workspace: Path) -> InputFunction | Non
 
 
 def _source_file(name: str, workspace: Path) -> Path:
-    if "\0" in name:
-        raise refusal("file_not_found", "the path holds a NUL character")
     path = workspace / name
     try:
         file = path.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise refusal("file_not_found", f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if len(str(file)) > MAX_PATH or not _is_text(str(file)):
+        raise refusal(
+            "file_not_found", f"{file} is not a name that fits a plan", "give the file and folder plain names"
+        )
     if not file.is_relative_to(workspace):
         raise refusal("file_outside_workspace", f"{file} is not inside {workspace}")
     if file.suffix != ".py" or not file.is_file():
@@ -73,6 +80,14 @@ def _source_file(name: str, workspace: Path) -> Path:
 
 def _read(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        with file.open("rb") as stream:
+            data = stream.read(MAX_SOURCE + 1)
     except OSError as error:
         raise refusal("file_not_found", f"{file}: {error.strerror}") from error
+    if len(data) > MAX_SOURCE:
+        raise refusal("file_not_found", f"{file} has more than {MAX_SOURCE:,} bytes", "name a Python source file")
+    return data
+
+
+def _is_text(name: str) -> bool:
+    return name == name.encode("utf-8", "replace").decode()

@@ -201,5 +201,7 @@ def _inputs(text: str | None, here: Path) -> dict[str, str] | None:
 
 
 def _python(text: str | None, here: Path) -> str | None:
-    """A bare name is looked up on PATH, as a shell does it."""
-    return os.path.join(here, os.path.expanduser(text)) if text and (os.sep in text or (here / text).exists()) else text
+    """A bare name that is no folder here is a command on PATH."""
+    if text is None or not (os.sep in text or os.path.isdir(here / text)):
+        return text
+    return os.path.join(here, os.path.expanduser(text))
