@@ -41,7 +41,7 @@ def _attempt(plan: "dict[str, Any]", journal: FileJournal) -> None:
     _stage(journal, "importing")
     _import_torch()
     from tensorviz_worker import target
-    from tensorviz_worker.facts import Limits
+    from tensorviz_worker.budget import Limits
     from tensorviz_worker.recorder import Recorder
 
     journal.write(f'{{"environment":{to_json(environment())}}}')

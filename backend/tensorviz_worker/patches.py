@@ -1,7 +1,7 @@
 """What stands in for attributes of torch and threading while a recording runs, and is put back exactly.
 
-    nn.Module.__call__   module calls                Thread.start   work that is not seen, and said so
-    Tensor.numpy, ...    memory that a program gets at behind the dispatcher: noticed, never prevented
+nn.Module.__call__   module calls                Thread.start   work that is not seen, and said so
+Tensor.numpy, ...    memory that a program gets at behind the dispatcher: noticed, never prevented
 """
 
 import sys

@@ -18,7 +18,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tensorviz_worker import facts
-from tensorviz_worker.facts import Facts, Limits
+from tensorviz_worker.budget import Budget, Limits
+from tensorviz_worker.facts import Facts
 from tensorviz_worker.patches import Patches
 from tensorviz_worker.sources import SourceMap
 
@@ -90,7 +91,7 @@ class Recorder:
 
     def __init__(self, journal: Any, limits: Limits, workspace: str) -> None:
         self.sources = SourceMap(journal.write, workspace)
-        self.facts = Facts(journal, limits, self.sources)
+        self.facts = Facts(Budget(journal, limits), self.sources)
         self._mode = _Mode(self)
         self._busy = False
         self._thread = 0
@@ -102,9 +103,7 @@ class Recorder:
         if self._thread in _recorders:
             raise RuntimeError("this thread is being recorded already; one recording at a time")
         if not _recorders:
-            _patches.install(
-                _call, _notice("unobserved_thread"), _notice("escaped_storage"), self.sources.is_citable
-            )
+            _patches.install(_call, _notice("unobserved_thread"), _notice("escaped_storage"), self.sources.is_citable)
         _recorders[self._thread] = self
         self._mode.__enter__()
 
@@ -120,7 +119,7 @@ class Recorder:
 
     def describe(self, root: Any) -> None:
         """Registers a module and all below it before it is first called."""
-        self.guarded(self.facts.register_root, root)
+        self.guarded(self.facts.register, root)
 
     def guarded(self, step: Any, *arguments: Any) -> Any:
         """One step of the recording. None when there is nothing to record, or nothing more."""

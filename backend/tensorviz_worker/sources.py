@@ -75,7 +75,9 @@ class SourceMap:
         while frame is not None:
             code = frame.f_code
             if self.is_citable(code):
-                return self._locations.get((id(code), frame.f_lasti)) or self._locate(code, frame.f_lasti, frame.f_lineno)
+                return self._locations.get((id(code), frame.f_lasti)) or self._locate(
+                    code, frame.f_lasti, frame.f_lineno
+                )
             frame = frame.f_back
         return None
 

@@ -161,7 +161,8 @@ def _missing_arguments(callee: Any, given: "tuple[Any, ...]") -> "list[str]":
     needed = [
         parameter.name
         for parameter in signature.parameters.values()
-        if parameter.default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     return needed[len(given) :]
 
@@ -208,9 +209,7 @@ def _only_candidate(module: types.ModuleType, path: str) -> str:
     if not instances and len(whole) == 1:
         return whole[0]
     if found:
-        raise Refusal(
-            "target_ambiguous", f"{os.path.basename(path)} holds several models", _offer(found, path)
-        )
+        raise Refusal("target_ambiguous", f"{os.path.basename(path)} holds several models", _offer(found, path))
     raise Refusal(
         "target_not_found",
         f"{os.path.basename(path)} defines no nn.Module and holds none",

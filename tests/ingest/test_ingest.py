@@ -12,7 +12,7 @@ from tensorviz.contracts.capture import Cancelled, Exited, Killed, Limits, Timed
 from tensorviz.contracts.validate import parse_capture
 from tensorviz.errors import Refused
 from tensorviz.ingest import Ingested, Origin, assemble
-from tensorviz_worker import facts
+from tensorviz_worker import budget
 from tensorviz_worker.journal import MemoryJournal, to_json
 from tensorviz_worker.launch import environment
 from tensorviz_worker.recorder import Recorder
@@ -50,7 +50,7 @@ def journal() -> bytes:
     model, lines = Model(), MemoryJournal()
     lines.write(f'{{"environment":{to_json(environment())}}}')
     lines.write(f'{{"execution":{to_json(EXECUTION)}}}')
-    recorder = Recorder(lines, facts.Limits(), "/nowhere")
+    recorder = Recorder(lines, budget.Limits(), "/nowhere")
     recorder.describe(model)
     recorder.start()
     model(torch.ones(2, 4))

@@ -21,7 +21,7 @@ from tensorviz.contracts.validate import parse_capture
 from tensorviz.errors import Refused
 from tensorviz.ingest import Ingested, Origin, assemble
 from tensorviz.views.outline import to_html, to_text
-from tensorviz_worker import facts
+from tensorviz_worker import budget
 from tensorviz_worker.journal import MemoryJournal, to_json
 from tensorviz_worker.launch import environment
 from tensorviz_worker.recorder import Recorder
@@ -107,7 +107,7 @@ def record(
     run = into if into is not None else Recording()
     limits = limits or Limits()
     journal = MemoryJournal()
-    recorder = Recorder(journal, facts.Limits(**limits.model_dump()), os.getcwd())
+    recorder = Recorder(journal, budget.Limits(**limits.model_dump()), os.getcwd())
     journal.write(f'{{"environment":{to_json(environment())}}}')
     journal.write(f'{{"execution":{to_json(_execution(model))}}}')
     recorder.describe(model)
