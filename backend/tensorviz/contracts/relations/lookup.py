@@ -10,10 +10,12 @@ from tensorviz.contracts.capture import (
     EffectProducer,
     ExternalProducer,
     InputProducer,
+    Invocation,
+    Operation,
     OutputProducer,
     Value,
 )
-from tensorviz.contracts.trees import CONTAINERS, Path, is_counted, roots, walk
+from tensorviz.contracts.trees import CONTAINERS, Path, is_counted, walk
 
 MAX_NESTING = 64
 """JSON levels of an encoded capture, the outermost object being the first."""
@@ -33,20 +35,17 @@ PLACES: dict[str, Path] = {
 }
 
 
+Use = tuple[Path, str, int]
+"""A tensor node: where it stands, its value, and the sequence number before which that value was made."""
+_CITED = frozenset((TensorArgument, OpaqueArgument)) | CONTAINERS
+
+
 class Fault(NamedTuple):
     """One place where a document is wrong. ``code`` is stable; ``message`` is for people."""
 
     path: Path
     code: str
     message: str
-
-
-class Use(NamedTuple):
-    """A tensor node: where it stands, its value, and the sequence number before which that value was made."""
-
-    path: Path
-    value: str
-    before: int
 
 
 class Container(NamedTuple):
@@ -91,38 +90,46 @@ class Capture:
 
     def _collect(self) -> None:
         for index, operation in enumerate(self.snapshot.operations):
-            path = ("operations", index)
-            for at, node in roots(operation, path):
-                self._sort_out(at, node, operation.sequence)
-            if operation.output is not None:
-                self._sort_out((*path, "output"), operation.output, operation.sequence + 1)
+            before = operation.sequence
+            self._collect_arguments(operation, ("operations", index), before)
+            if type(operation.output) in _CITED:
+                self._sort_out(("operations", index, "output"), operation.output, before + 1)
         for index, call in enumerate(self.snapshot.invocations):
-            path = ("invocations", index)
-            for at, node in roots(call, path):
-                self._sort_out(at, node, call.entry + 1)
-            if call.output is not None:
-                self._sort_out((*path, "output"), call.output, NEVER if call.exit is None else call.exit)
+            self._collect_arguments(call, ("invocations", index), call.entry + 1)
+            if type(call.output) in _CITED:
+                before = NEVER if call.exit is None else call.exit
+                self._sort_out(("invocations", index, "output"), call.output, before)
 
-    def _sort_out(self, path: Path, node: Argument, before: int) -> None:
+    def _collect_arguments(self, record: Operation | Invocation, path: Path, before: int) -> None:
+        for index, node in enumerate(record.args):
+            if type(node) in _CITED:
+                self._sort_out((*path, "args", index), node, before)
+        for index, named in enumerate(record.kwargs):
+            if type(named.value) in _CITED:
+                self._sort_out((*path, "kwargs", index, "value"), named.value, before)
+
+    def _sort_out(self, path: Path, node: Any, before: int) -> None:
         kind = type(node)
         if kind is TensorArgument:
-            self.uses.append(Use(path, node.value, before))  # type: ignore[union-attr]
-        elif kind in CONTAINERS:
-            self._measure(path, node, before)
+            self.uses.append((path, node.value, before))
         elif kind is OpaqueArgument:
             self.has_opaque = True
+        else:
+            self._measure(path, node, before)
 
     def _measure(self, path: Path, root: Argument, before: int) -> None:
         items = depth = levels = 0
         for at, node, around in walk(root, path):
-            is_container = type(node) in CONTAINERS
             items += is_counted(node)
-            depth = max(depth, around + is_container)
-            levels = max(levels, len(at) + 1 + is_container)
+            if type(node) not in CONTAINERS:
+                levels = max(levels, len(at) + 1)
+                if type(node) in _CITED:
+                    self._sort_out(at, node, before)
+                continue
+            depth = max(depth, around + 1)
+            levels = max(levels, len(at) + 2)
             if isinstance(node, NamedTupleArgument):
                 self.named_tuples.append((at, node))
-            elif not is_container:
-                self._sort_out(at, node, before)
         self.containers.append(Container(path, items, depth, levels))
 
 

@@ -67,9 +67,9 @@ def registrations_exist(capture: Capture) -> Iterator[Fault]:
 
 def values_used_exist(capture: Capture) -> Iterator[Fault]:
     ids = capture.ids
-    for use in capture.uses:
-        if use.value not in ids:
-            yield _missing((*use.path, "value"), use.value)
+    for path, value, _ in capture.uses:
+        if value not in ids:
+            yield _missing((*path, "value"), value)
     for index, operation in enumerate(capture.snapshot.operations):
         for place, effect in enumerate(operation.effects):
             path = ("operations", index, "effects", place)

@@ -4,37 +4,48 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tensorviz.contracts.arguments import OpaqueArgument, TensorArgument
-from tensorviz.contracts.capture import EffectProducer, InputProducer, Operation, OutputProducer, StateProducer, Value
+from tensorviz.contracts.capture import (
+    EffectProducer,
+    ExternalProducer,
+    InputProducer,
+    Operation,
+    OutputProducer,
+    StateProducer,
+    Value,
+)
 from tensorviz.contracts.relations.lookup import Capture, Fault, Rule, is_unobserved
 from tensorviz.contracts.trees import Path, Step, resolve
 
 
 def values_are_made_before_they_are_used(capture: Capture) -> Iterator[Fault]:
     made = capture.made
-    for use in capture.uses:
-        if made[use.value] >= use.before:
-            yield Fault((*use.path, "value"), "use", f"{use.value} is made later")
+    for path, value, before in capture.uses:
+        if made[value] >= before:
+            yield Fault((*path, "value"), "use", f"{value} is made later")
 
 
 def producers_name_their_value(capture: Capture) -> Iterator[Fault]:
     for index, value in enumerate(capture.snapshot.values):
         producer, path = value.producer, ("values", index, "producer")
-        if isinstance(producer, InputProducer):
-            call = capture.at(producer.invocation)
-            if call.parent is not None:
-                yield Fault((*path, "invocation"), "producer", f"{call.id} is not a root call")
-            yield from _named(path, value, resolve(call, producer.path))
-        elif isinstance(producer, OutputProducer):
-            yield from _named(path, value, resolve(capture.at(producer.operation).output, producer.path))
-        elif isinstance(producer, EffectProducer):
-            yield from _named(path, value, _effect_result(capture.at(producer.operation), producer.path))
-        elif isinstance(producer, StateProducer) and value.state != producer.state:
-            yield Fault((*path, "state"), "producer", f"{value.id} is not a value of {producer.state}")
+        if isinstance(producer, InputProducer) and capture.at(producer.invocation).parent is not None:
+            yield Fault((*path, "invocation"), "producer", f"{producer.invocation} is not a root call")
+        if isinstance(producer, StateProducer):
+            if value.state != producer.state:
+                yield Fault((*path, "state"), "producer", f"{value.id} is not a value of {producer.state}")
+        elif not isinstance(producer, ExternalProducer):
+            node = _produced(capture, producer)
+            if not (isinstance(node, TensorArgument) and node.value == value.id):
+                yield Fault((*path, "path"), "producer", f"does not lead to {value.id}")
 
 
-def _named(path: Path, value: Value, node: Any) -> Iterator[Fault]:
-    if not (isinstance(node, TensorArgument) and node.value == value.id):
-        yield Fault((*path, "path"), "producer", f"does not lead to {value.id}")
+def _produced(capture: Capture, producer: InputProducer | OutputProducer | EffectProducer) -> Any:
+    """The node that a producer cites."""
+    if isinstance(producer, InputProducer):
+        return resolve(capture.at(producer.invocation), producer.path)
+    operation = capture.at(producer.operation)
+    if isinstance(producer, OutputProducer):
+        return resolve(operation.output, producer.path)
+    return _effect_result(operation, producer.path)
 
 
 def _effect_result(operation: Operation, path: Path) -> Any:
