@@ -29,8 +29,18 @@ export function inputTokens(model: CaptureModel, call: Call): Token[] {
   return tokens;
 }
 
+/** The results of a call on one line. Equal descriptions in a row are counted: `f32[1,6,64] ×3`. */
 export function outputTokens(model: CaptureModel, output: Argument | null): Token[] {
-  return output === null ? [] : tokensOf(model, output).slice(0, MAX_TOKENS);
+  if (output === null) return [];
+  const runs: { token: Token; times: number }[] = [];
+  for (const token of tokensOf(model, output)) {
+    const last = runs.at(-1);
+    if (last?.token.text === token.text && last.token.name === token.name) last.times += 1;
+    else runs.push({ token, times: 1 });
+  }
+  return runs
+    .slice(0, MAX_TOKENS)
+    .map(({ token, times }) => (times === 1 ? token : { ...token, text: `${token.text} ×${times}` }));
 }
 
 /** Containers of tensors fall apart into their tensors; everything else is one piece. */

@@ -29,7 +29,7 @@ export function dimensions(sizes: readonly (number | string)[]): string {
   return `[${sizes.map((size) => visible(String(size))).join(", ")}]`;
 }
 
-/** `f32[1, 6, 64]`; a scalar is `f32[]`. */
+/** `f32[1,6,64]`; a scalar is `f32[]`. */
 export function tensorText(value: Pick<Value, "dtype" | "shape">): string {
-  return shortDtype(value.dtype) + dimensions(value.shape);
+  return `${shortDtype(value.dtype)}[${value.shape.map((size) => visible(String(size))).join(",")}]`;
 }

@@ -9,7 +9,8 @@ export type Connection = "connecting" | "live" | "reconnecting" | "unauthorized"
 /** All that the page knows of the place it runs in: a browser tab, an editor, a file without anybody behind it. */
 export interface Host {
   capture(id: string, signal: AbortSignal): Promise<CaptureSnapshot>;
-  attempt(id: string): Promise<RunAttempt>;
+  /** What the program of an attempt printed, once it has ended. */
+  log(id: string): Promise<string>;
   start(request: CaptureRequest): Promise<RunAttempt>;
   cancel(id: string): Promise<RunAttempt>;
   /** Events from now on, the first of them a `state`, again after every reconnection. The result ends the listening. */

@@ -8,7 +8,7 @@ const LONGEST_PAUSE = 8_000;
 export function webHost(token: string, origin = location.origin): Host {
   let wake: (() => void) | null = null;
 
-  async function ask(path: string, init: RequestInit = {}): Promise<unknown> {
+  async function answer(path: string, init: RequestInit): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set("Authorization", `Bearer ${token}`);
     let response: Response;
@@ -18,10 +18,12 @@ export function webHost(token: string, origin = location.origin): Host {
       if (init.signal?.aborted) throw error;
       throw new HostError(unreachable());
     }
+    if (response.ok) return response;
     const body: unknown = await response.json().catch(() => null);
-    if (!response.ok) throw new HostError(isProblem(body) ? body : unexpected(response));
-    return body;
+    throw new HostError(isProblem(body) ? body : unexpected(response));
   }
+
+  const ask = async (path: string, init: RequestInit = {}): Promise<unknown> => (await answer(path, init)).json();
 
   /** Ends when the socket does; tells whether trying again makes sense. */
   async function session(
@@ -80,7 +82,7 @@ export function webHost(token: string, origin = location.origin): Host {
 
   return {
     capture: (id, signal) => ask(`captures/${encodeURIComponent(id)}`, { signal }) as Promise<CaptureSnapshot>,
-    attempt: (id) => ask(`attempts/${encodeURIComponent(id)}`) as Promise<RunAttempt>,
+    log: async (id) => (await answer(`attempts/${encodeURIComponent(id)}/log`, {})).text(),
     start: (request: CaptureRequest) => ask("attempts", json("POST", request)) as Promise<RunAttempt>,
     cancel: (id) => ask(`attempts/${encodeURIComponent(id)}`, { method: "DELETE" }) as Promise<RunAttempt>,
     listen(onEvent, onConnection) {

@@ -30,6 +30,8 @@ export interface CaptureModel {
   /** Which call of its module this is, from one, and how many there are. */
   readonly occurrence: Int32Array;
   readonly occurrences: Int32Array;
+  /** The same within its parent call, and 0 where the module is called only once there. */
+  readonly nth: Int32Array;
   readonly schemas: ReadonlyMap<string, { schema: string | null; names: SchemaNames }>;
   /** The operation that failed or was in flight when the run ended, else null. */
   readonly culprit: number | null;
@@ -118,7 +120,22 @@ function occurrences(invocations: readonly Invocation[], modules: number) {
     occurrence[i] = seen[module] = (seen[module] ?? 0) + 1;
   });
   const occurrences = Int32Array.from(invocations, (call) => seen[position(call.module)] ?? 0);
-  return { occurrence, occurrences };
+  return { occurrence, occurrences, nth: timesInParent(invocations) };
+}
+
+function timesInParent(invocations: readonly Invocation[]): Int32Array {
+  const groups = new Map<string, number[]>();
+  invocations.forEach(({ parent, module }, i) => {
+    const key = `${parent} ${module}`;
+    const group = groups.get(key);
+    if (group) group.push(i);
+    else groups.set(key, [i]);
+  });
+  const nth = new Int32Array(invocations.length);
+  for (const group of groups.values()) {
+    if (group.length > 1) group.forEach((call, i) => (nth[call] = i + 1));
+  }
+  return nth;
 }
 
 function findCulprit({ operations, diagnostics, termination }: CaptureSnapshot): number | null {
@@ -184,6 +201,18 @@ export function valueOf(model: CaptureModel, id: string): Value | undefined {
 /** The registered path of a parameter or buffer, below its first root; a name for people. */
 export function statePath(model: CaptureModel, state: string): string {
   return model.snapshot.state[position(state)]?.paths[0]?.path ?? state;
+}
+
+/** How many calls happened inside a call, at any depth. */
+export function callsInside(model: CaptureModel, call: number): number {
+  return call === RUN ? model.paths.length : (model.last[call] ?? 0) - (model.first[call] ?? 0);
+}
+
+/** A call's path as it reads from another one: without what both have in common. */
+export function relativeName(model: CaptureModel, call: number, from: number): string {
+  const name = callName(model, call);
+  const prefix = from === RUN ? "" : (model.paths[from] ?? "");
+  return prefix !== "" && name.startsWith(`${prefix}.`) ? name.slice(prefix.length + 1) : name;
 }
 
 /** A call by its registered path, or by its class when it has none; `Run` for the run itself. */

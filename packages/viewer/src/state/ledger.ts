@@ -28,13 +28,9 @@ export function withEvent(ledger: Ledger, event: HostEvent): Ledger {
   }
 }
 
-/** An event without a log does not take away the log that was fetched before. */
 function withAttempt(attempts: readonly RunAttempt[], attempt: RunAttempt): readonly RunAttempt[] {
-  const known = attempts.find(({ id }) => id === attempt.id);
-  const merged = known?.log !== undefined && attempt.log === undefined ? { ...attempt, log: known.log } : attempt;
-  return known
-    ? attempts.map((other) => (other.id === attempt.id ? merged : other))
-    : [merged, ...attempts].sort((a, b) => b.started - a.started);
+  const others = attempts.filter(({ id }) => id !== attempt.id);
+  return [attempt, ...others].sort((a, b) => b.started - a.started);
 }
 
 export function isRunning(attempt: RunAttempt): boolean {

@@ -116,7 +116,7 @@ export function createSession(host: Host, view: View) {
     onAddress,
     start,
     cancel: (id: string) => update(host.cancel(id)),
-    readLog: (id: string) => update(host.attempt(id)),
+    readLog: (id: string): Promise<string | Problem> => host.log(id).catch(problemOf),
     dismiss: (id: string) => void (dismissed.value = new Set([...dismissed.value, id])),
     retry: () => host.retry(),
     connect: () => host.listen(onEvent, (state) => (connection.value = state)),

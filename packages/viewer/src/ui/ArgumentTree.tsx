@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Argument } from "@tensorviz/contracts";
+import type { Argument, Value } from "@tensorviz/contracts";
 import { fullText, kindText, opaqueReason, originOf } from "../format/argument";
 import { count } from "../format/numbers";
 import { tensorText } from "../format/tensor";
@@ -7,7 +7,7 @@ import { lastComponent, shorten, visible } from "../format/text";
 import { statePath, valueOf, type CaptureModel } from "../model/capture";
 import { childrenOf, isLeaf, pathText, type Path } from "../model/walk";
 import { Icon } from "./icons";
-import { ProducerLink, TensorFacts } from "./TensorFacts";
+import { ProducerLink, Readers, TensorFacts } from "./TensorFacts";
 
 const PAGE = 50;
 const TEXT = 240;
@@ -20,13 +20,13 @@ export interface Rooted {
 }
 
 /** Typed argument trees, whole. A tensor that came before is shown once and then referred to. */
-export function ArgumentTree({ model, roots }: { model: CaptureModel; roots: readonly Rooted[] }) {
+export function ArgumentTree({ model, roots, self }: { model: CaptureModel; roots: readonly Rooted[]; self: string }) {
   const first = new Map<string, string>();
   for (const { path, argument } of roots) noteFirst(argument, path, first);
   return (
     <ul class="argument-tree">
       {roots.map((root) => (
-        <Node key={pathText(root.path)} model={model} node={root} first={first} open={!isLeaf(root.argument)} />
+        <Node key={pathText(root.path)} model={model} node={root} self={self} first={first} open={!isLeaf(root.argument)} />
       ))}
     </ul>
   );
@@ -44,15 +44,22 @@ function noteFirst(argument: Argument, path: Path, first: Map<string, string>): 
 interface NodeProps {
   model: CaptureModel;
   node: Rooted;
+  /** The record that the tree belongs to. */
+  self: string;
   first: ReadonlyMap<string, string>;
   open?: boolean;
 }
 
-function Node({ model, node, first, open = false }: NodeProps) {
-  const { argument } = node;
-  if (argument.kind === "tensor") return <TensorNode model={model} node={node} id={argument.value} first={first} />;
-  if (isLeaf(argument)) return <LeafNode node={node} />;
-  return <ContainerNode model={model} node={node} first={first} open={open} />;
+function Node(props: NodeProps) {
+  const { argument } = props.node;
+  if (argument.kind === "tensor") return <TensorNode {...props} id={argument.value} />;
+  if (isLeaf(argument)) return <LeafNode node={props.node} />;
+  return <ContainerNode {...props} />;
+}
+
+/** Of what an operation made itself, the interesting end is the other one. */
+function isOwnResult(path: Path, { producer }: Value, self: string): boolean {
+  return path[0] === "output" && producer.kind === "output" && producer.operation === self;
 }
 
 function Label({ node }: { node: Rooted }) {
@@ -63,7 +70,7 @@ function Label({ node }: { node: Rooted }) {
   );
 }
 
-function TensorNode({ model, node, id, first }: Omit<NodeProps, "open"> & { id: string }) {
+function TensorNode({ model, node, self, id, first }: NodeProps & { id: string }) {
   const open = useSignal(false);
   const value = valueOf(model, id);
   if (!value) return <li>{id}</li>;
@@ -81,7 +88,11 @@ function TensorNode({ model, node, id, first }: Omit<NodeProps, "open"> & { id: 
       </button>
       <div class="arg-under">
         {before !== undefined && before !== here && <span class="muted">the same tensor as {before}</span>}
-        <ProducerLink model={model} value={value} at={here} />
+        {isOwnResult(node.path, value, self) ? (
+          <Readers model={model} value={value} />
+        ) : (
+          <ProducerLink model={model} value={value} at={here} />
+        )}
       </div>
       {open.value && <TensorFacts model={model} value={value} />}
     </li>
@@ -116,7 +127,7 @@ function LeafNode({ node }: { node: Rooted }) {
   );
 }
 
-function ContainerNode({ model, node, first, open: start }: NodeProps) {
+function ContainerNode({ model, node, self, first, open: start }: NodeProps) {
   const open = useSignal(start ?? false);
   const shown = useSignal(PAGE);
   const parts = childrenOf(node.argument);
@@ -140,7 +151,7 @@ function ContainerNode({ model, node, first, open: start }: NodeProps) {
           {parts.slice(0, shown.value).map((child) => {
             const path = [...node.path, ...child.steps];
             return (
-              <Node key={pathText(path)} model={model} first={first} open={parts.length <= 8} node={{ ...child, path }} />
+              <Node key={pathText(path)} model={model} self={self} first={first} open={parts.length <= 8} node={{ ...child, path }} />
             );
           })}
           {rest > 0 && (

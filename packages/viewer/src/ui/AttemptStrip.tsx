@@ -2,11 +2,12 @@ import { useSignal } from "@preact/signals";
 import type { RunAttempt } from "@tensorviz/contracts";
 import { useEffect } from "preact/hooks";
 import { duration, plural } from "../format/numbers";
-import { fileName, visible, visibleLines } from "../format/text";
+import { fileName, visible } from "../format/text";
 import { isRunning } from "../state/ledger";
 import { useStore } from "../state/store";
 import { IconButton } from "./bits";
 import { Icon } from "./icons";
+import { Log, LogButton } from "./Log";
 import { ProblemText } from "./ProblemText";
 
 const STAGES = ["queued", "starting", "importing", "preparing", "running", "finishing", "validating"] as const;
@@ -31,7 +32,7 @@ export function AttemptStrip({ attempt }: { attempt: RunAttempt }) {
       {running ? <span class="spinner" aria-hidden="true" /> : <Icon name={attempt.outcome === "cancelled" ? "close" : "fail"} />}
       <div class="banner-text">
         {running ? <Progress attempt={attempt} /> : <Ended attempt={attempt} />}
-        {log.value && <Log attempt={attempt} />}
+        {log.value && <Log id={attempt.id} />}
       </div>
       <Actions attempt={attempt} running={running} log={log.value} onLog={() => (log.value = !log.value)} />
     </section>
@@ -106,9 +107,7 @@ function Actions({ attempt, running, log, onLog }: ActionProps) {
   const { session } = useStore();
   return (
     <div class="banner-actions">
-      <button type="button" class="button" aria-expanded={log} onClick={onLog}>
-        Log
-      </button>
+      {!running && <LogButton open={log} onToggle={onLog} />}
       {running ? (
         <button type="button" class="button" onClick={() => void session.cancel(attempt.id)}>
           Cancel
@@ -122,22 +121,5 @@ function Actions({ attempt, running, log, onLog }: ActionProps) {
         </>
       )}
     </div>
-  );
-}
-
-/** What the program printed, read again while it runs. The host keeps the log bounded. */
-function Log({ attempt }: { attempt: RunAttempt }) {
-  const { session } = useStore();
-  const { id, outcome } = attempt;
-  useEffect(() => {
-    void session.readLog(id);
-    if (outcome !== null) return;
-    const timer = setInterval(() => void session.readLog(id), 1000);
-    return () => clearInterval(timer);
-  }, [id, outcome, session]);
-  return (
-    <pre class="log" tabIndex={0} aria-label="What the program printed">
-      {attempt.log ? visibleLines(attempt.log) : attempt.log === undefined ? "Reading…" : "The program printed nothing."}
-    </pre>
   );
 }

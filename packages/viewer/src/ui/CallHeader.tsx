@@ -1,7 +1,7 @@
 import { inputTokens, outputTokens } from "../format/argument";
 import { brief, count, plural } from "../format/numbers";
 import { visible } from "../format/text";
-import { ancestors, className, definitionType, modelName, place, RUN, type CaptureModel } from "../model/capture";
+import { ancestors, callsInside, className, definitionType, modelName, place, RUN, type CaptureModel } from "../model/capture";
 import { terminationText } from "../model/reasons";
 import { useStore } from "../state/store";
 import { Go, StatusBadge, Tokens, tokensTitle } from "./bits";
@@ -84,7 +84,7 @@ function CallFacts({ model, call }: { model: CaptureModel; call: number }) {
       <p class="call-line facts-line">
         <Parameters total={record.parameterCount} missing={record.parameterCountUnavailable} />
         <span>{plural(model.below[call] ?? 0, "operation")}</span>
-        {(model.children[call]?.length ?? 0) > 0 && <span>{plural(model.children[call]?.length ?? 0, "nested call")}</span>}
+        {callsInside(model, call) > 0 && <span>{plural(callsInside(model, call), "nested call")}</span>}
         {source && <span title={source.full}>called from {source.text}</span>}
       </p>
     </>

@@ -9,6 +9,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   useEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    dialog?.querySelector("input")?.focus();
     return () => dialog?.close();
   }, []);
   return (

@@ -17,9 +17,9 @@ const KEYS: readonly (readonly [string[], string])[] = [
 ];
 
 const COLOURS: readonly (readonly [string, string, string])[] = [
-  ["state", "weight f32[64, 64]", "a registered parameter or buffer"],
-  ["input", "i64[1, 6]", "an input of the model"],
-  ["computed", "f32[1, 6, 64]", "made by a recorded operation"],
+  ["state", "weight f32[64,64]", "a registered parameter or buffer"],
+  ["input", "i64[1,6]", "an input of the model"],
+  ["computed", "f32[1,6,64]", "made by a recorded operation"],
   ["external", "f32[1]", "made before the run or by something that was not recorded"],
 ];
 

@@ -56,7 +56,7 @@ function OperationView({ model, index }: { model: CaptureModel; index: number })
       <Failure model={model} id={operation.diagnostic} status={operation.status} />
       <Source model={model} id={operation.location} />
       <Section title="Arguments" count={operation.args.length + operation.kwargs.length}>
-        <ArgumentTree model={model} roots={argumentRoots(operation, schema?.names.args ?? [])} />
+        <ArgumentTree model={model} roots={argumentRoots(operation, schema?.names.args ?? [])} self={operation.id} />
         {operation.args.length + operation.kwargs.length === 0 && <p class="muted">none</p>}
       </Section>
       <Output model={model} call={operation} names={schema?.names.returns ?? []} />
@@ -97,7 +97,7 @@ function Output({ model, call, names }: { model: CaptureModel; call: Operation |
       {call.output === null ? (
         <p class="muted">{call.status === "completed" ? "none" : "none: it did not complete"}</p>
       ) : (
-        <ArgumentTree model={model} roots={[{ label, path: ["output"], argument: call.output }]} />
+        <ArgumentTree model={model} roots={[{ label, path: ["output"], argument: call.output }]} self={call.id} />
       )}
     </Section>
   );
@@ -187,7 +187,7 @@ function CallView({ model, call }: { model: CaptureModel; call: number }) {
       </header>
       <Failure model={model} id={record.diagnostic} status={record.status} />
       <Section title="Arguments" count={record.args.length + record.kwargs.length}>
-        <ArgumentTree model={model} roots={argumentRoots(record, [])} />
+        <ArgumentTree model={model} roots={argumentRoots(record, [])} self={record.id} />
       </Section>
       <Output model={model} call={record} names={[]} />
       <ModuleFacts model={model} record={record} call={call} />
@@ -227,7 +227,7 @@ function ModuleFacts({ model, record, call }: { model: CaptureModel; record: Inv
         </Fact>
         {forward && (
           <Fact name="forward">
-            <span title={forward.full}>{forward.text}</span> <Copy text={forward.full} label="Copy where forward is defined" />
+            <span title={forward.full}>{forward.text}</span>
           </Fact>
         )}
       </Facts>

@@ -46,7 +46,7 @@ function Fields({ latest, problem }: { latest: CaptureRequest | undefined; probl
   return (
     <>
       <Field label="Python file" note="In the host's workspace. It is imported and the model is run once, in a process of its own." fault={faultAt(problem, "file")}>
-        <input name="file" required autofocus placeholder="models/gpt.py" defaultValue={latest?.file ?? ""} />
+        <input name="file" required placeholder="models/gpt.py" defaultValue={latest?.file ?? ""} />
       </Field>
       <Field label="Target" note="A module class, a function that makes a model, a model, or nothing to let the file decide." fault={faultAt(problem, "target")}>
         <input name="target" placeholder="GPT" defaultValue={latest?.target ?? ""} />

@@ -27,7 +27,7 @@ export function Notices() {
           <IconButton icon="close" label="Close this message" onClick={() => (session.problem.value = null)} />
         </section>
       )}
-      {model?.snapshot.status === "partial" && <PartialBanner model={model} />}
+      {model?.snapshot.status === "partial" && <PartialBanner key={model.snapshot.id} model={model} />}
     </div>
   );
 }
@@ -39,8 +39,8 @@ function Earlier() {
   const created = session.displayed.value?.created;
   return (
     <p class="earlier">
-      Below is the earlier capture of {model ? modelName(model) : ""}
-      {created === undefined ? "" : ` from ${clock(created)}`}. It has not changed.
+      Shown below: the earlier capture of {model ? modelName(model) : ""}
+      {created === undefined ? "" : `, from ${clock(created)}`}.
     </p>
   );
 }

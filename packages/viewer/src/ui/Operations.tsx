@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { inputTokens, outputTokens } from "../format/argument";
 import { count } from "../format/numbers";
 import { visible } from "../format/text";
-import { callName, owner, place, RUN, type CaptureModel } from "../model/capture";
+import { callName, owner, place, relativeName, RUN, type CaptureModel } from "../model/capture";
 import { effectNames } from "../model/effects";
 import { useStore, type Store } from "../state/store";
 import { Tokens, tokensTitle } from "./bits";
@@ -219,13 +219,19 @@ function Ending({ status }: { status: "completed" | "failed" | "in_flight" }) {
 
 /** A module that the row above names already is quiet, so that changes stand out. */
 function ModuleCell({ model, index, above }: { model: CaptureModel; index: number; above: number | undefined }) {
+  const { view } = useStore();
   const operation = model.snapshot.operations[index];
   if (!operation) return null;
   const call = owner(operation);
   const before = above === undefined ? undefined : model.snapshot.operations[above];
-  const name = call === RUN ? "" : callName(model, call);
+  const from = view.selection.value.call;
+  const name = call === from || call === RUN ? "" : relativeName(model, call, from);
   return (
-    <span role="gridcell" class={`cell-module ${before && owner(before) === call ? "same" : ""}`} title={name}>
+    <span
+      role="gridcell"
+      class={`cell-module ${before && owner(before) === call ? "same" : ""}`}
+      title={call === RUN ? "Outside of every module call" : callName(model, call)}
+    >
       {name}
     </span>
   );

@@ -1,17 +1,21 @@
+import { useSignal } from "@preact/signals";
 import type { Reason } from "@tensorviz/contracts";
 import { count } from "../format/numbers";
 import { visible } from "../format/text";
 import { callName, position, statePath, valueOf, type CaptureModel } from "../model/capture";
 import { coverageText, explain, terminationText } from "../model/reasons";
 import { useStore } from "../state/store";
-import { Go } from "./bits";
+import { Fact, Facts, Go } from "./bits";
 import { Icon } from "./icons";
+import { Log, LogButton } from "./Log";
 import { OperationLink, ProducerLink } from "./TensorFacts";
 
 /** Says of a partial capture, before anything else, that it is partial, and why. */
 export function PartialBanner({ model }: { model: CaptureModel }) {
-  const { view, panel } = useStore();
+  const { view, session, panel } = useStore();
+  const log = useSignal(false);
   const { snapshot, culprit } = model;
+  const logged = session.ledger.value.attempts.some(({ id }) => id === snapshot.attempt);
   const lead = snapshot.reasons[0];
   const failed = snapshot.termination.kind !== "returned";
   return (
@@ -27,6 +31,7 @@ export function PartialBanner({ model }: { model: CaptureModel }) {
           {coverageText(snapshot.coverage.operations, "operation")}.{" "}
           {lead && explain(lead.code).todo}
         </p>
+        {log.value && <Log id={snapshot.attempt} />}
       </div>
       <div class="banner-actions">
         {culprit !== null && (
@@ -34,6 +39,7 @@ export function PartialBanner({ model }: { model: CaptureModel }) {
             Show the {snapshot.operations[culprit]?.status === "failed" ? "failing" : "last"} operation
           </button>
         )}
+        {logged && <LogButton open={log.value} onToggle={() => (log.value = !log.value)} />}
         <button type="button" class="button" onClick={() => (panel.value = "details")}>
           {snapshot.reasons.length > 1 ? `All ${snapshot.reasons.length} reasons` : "Details"}
         </button>
@@ -60,11 +66,15 @@ function ReasonRow({ model, reason }: { model: CaptureModel; reason: Reason }) {
         <strong>{happened}</strong>
         {reason.count > 1 && <span class="muted"> {count(reason.count)} times.</span>}
       </p>
-      <p><span class="reason-part">Missing</span> {missing}</p>
-      <p><span class="reason-part">To do</span> {todo}</p>
-      {reason.subject !== null && (
-        <p><span class="reason-part">{reason.count > 1 ? "First at" : "At"}</span> <Subject model={model} id={reason.subject} /></p>
-      )}
+      <Facts>
+        <Fact name="Missing">{missing}</Fact>
+        <Fact name="To do">{todo}</Fact>
+        {reason.subject !== null && (
+          <Fact name={reason.count > 1 ? "First at" : "At"}>
+            <Subject model={model} id={reason.subject} />
+          </Fact>
+        )}
+      </Facts>
       {reason.detail !== null && <p class="mono reason-detail">{visible(reason.detail)}</p>}
     </li>
   );

@@ -210,6 +210,24 @@ function Consumers({ model, value }: { model: CaptureModel; value: Value }) {
   );
 }
 
+/** The first few operations that read a tensor, on one line. */
+export function Readers({ model, value }: { model: CaptureModel; value: Value }) {
+  const uses = valueIndex(model).consumers(value.id);
+  if (uses.length === 0) return <span class="muted">used by no recorded operation</span>;
+  return (
+    <span class="producer">
+      used by{" "}
+      {uses.slice(0, 3).map((index, i) => (
+        <span key={index}>
+          {i > 0 && ", "}
+          <OperationLink model={model} index={index} />
+        </span>
+      ))}
+      {uses.length > 3 && ` and ${count(uses.length - 3)} more`}
+    </span>
+  );
+}
+
 function useNames(model: CaptureModel, index: number, value: string): string {
   const operation = model.snapshot.operations[index];
   if (!operation) return "";

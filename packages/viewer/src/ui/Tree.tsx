@@ -106,13 +106,17 @@ function CallRow({ model, call, store }: { model: CaptureModel; call: number; st
   const label = visible(labels[call] ?? "");
   const type = visible(className(snapshot, record.module));
   const output = outputTokens(model, record.output);
-  const of = model.occurrences[call] ?? 1;
+  const nth = model.nth[call] ?? 0;
   return (
     <>
       <StatusMark status={record.status} />
       <span class="tree-name" title={`${visible(paths[call] ?? "")} ${visible(definitionType(snapshot, record.module))}`.trim()}>
         <span class="tree-label">{label}</span>
-        {of > 1 && <span class="tree-nth" title={`Call ${model.occurrence[call]} of ${of} of this module`}>#{model.occurrence[call]}</span>}
+        {nth > 0 && (
+          <span class="tree-nth" title={`Call ${nth} of this module here`}>
+            #{nth}
+          </span>
+        )}
         {label !== type && <span class="tree-type">{type}</span>}
       </span>
       <span class="tree-shape" title={tokensTitle(output)}>

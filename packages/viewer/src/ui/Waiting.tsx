@@ -89,7 +89,7 @@ function NotLoaded() {
 const EXAMPLE = `model = MyModel()
 
 def example_inputs():
-    return torch.randn(1, 3, 224, 224),`;
+    return torch.randn(2, 16),`;
 
 /** For somebody who sees tensorviz for the first time. */
 function Empty() {

@@ -51,7 +51,7 @@ export function Tokens({ tokens }: { tokens: readonly Token[] }) {
     <>
       {tokens.map(({ text, name, origin }, i) => (
         <span key={i} class={origin ? `token tensor ${origin}` : "token"}>
-          {name && <span class="token-name">{name} </span>}
+          {name && <span class="token-name">{spaced(name)}</span>}
           {text}
         </span>
       ))}
@@ -60,7 +60,12 @@ export function Tokens({ tokens }: { tokens: readonly Token[] }) {
 }
 
 export function tokensTitle(tokens: readonly Token[]): string {
-  return tokens.map(({ name, text }) => (name ? `${name} ${text}` : text)).join("  ·  ");
+  return tokens.map(({ name, text }) => (name ? spaced(name) + text : text)).join("  ·  ");
+}
+
+/** A keyword ends in its equals sign, which stands close to the value. */
+function spaced(name: string): string {
+  return name.endsWith("=") ? name : `${name} `;
 }
 
 export type Tone = "good" | "warn" | "bad" | "plain";
