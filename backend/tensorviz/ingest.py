@@ -1,8 +1,8 @@
 """Worker bytes -> CaptureSnapshot, or the reason why there is none. The only reader of worker bytes, all untrusted.
 
 A journal that stops anywhere still gives the capture of everything before: what had begun and not ended is in flight.
-The line kinds are listed in ``tensorviz_worker/journal.py``. What a reason can be derived from (opaque arguments, writes
-that nothing recorded) is derived here, from the same records that a reader of the capture has.
+The line kinds are listed in ``tensorviz_worker/journal.py``. What a reason can be derived from (opaque arguments,
+writes that nothing recorded) is derived here, from the same records that a reader of the capture has.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Entry: ``python .../tensorviz_worker/__main__.py PLAN``. Started by path, so nothing has to be installed.
 
-Our folder leaves ``sys.path`` before anything is imported from it, and the package is loaded by its location: the folder
-that holds it may be a whole environment whose packages must not shadow the user's.
+Our folder leaves ``sys.path`` before anything is imported from it, and the package is loaded by its location: the
+folder that holds it may be a whole environment whose packages must not shadow the user's.
 """
 
 import os
@@ -17,7 +17,8 @@ def _load_package() -> None:
     spec = spec_from_file_location(
         "tensorviz_worker", os.path.join(_HERE, "__init__.py"), submodule_search_locations=[_HERE]
     )
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     sys.modules["tensorviz_worker"] = package = module_from_spec(spec)
     spec.loader.exec_module(package)
 

@@ -30,7 +30,7 @@ _SYMBOLS: "dict[type, str]" = {torch.SymInt: "int", torch.SymFloat: "float", tor
 
 
 def to_float(number: float) -> str:
-    """The contract's float text: shortest round-trip digits, ``nan``, ``inf``, ``-inf``, and ``-0`` kept apart from 0."""
+    """The contract's float text: shortest round-trip digits, ``nan``, ``inf``, ``-inf``; ``-0`` is not 0."""
     text = float.__repr__(number)
     return "-0" if text == "-0.0" else text
 
@@ -60,8 +60,8 @@ class ArgumentEncoder:
             str: self._str,
             type(Ellipsis): lambda _: '{"kind":"ellipsis"}',
             torch.Generator: lambda value: f'{{"kind":"generator","device":{quote(str(value.device))}}}',
-            **{kind: self._symbol for kind in _SYMBOLS},
-            **{kind: self._torch for kind in _TORCH_KINDS},
+            **dict.fromkeys(_SYMBOLS, self._symbol),
+            **dict.fromkeys(_TORCH_KINDS, self._torch),
         }
 
     def encode(self, value: Any, path: Any) -> str:
@@ -120,9 +120,9 @@ class ArgumentEncoder:
         return f'{{"kind":"{kind}","items":[{self._items_of(value, path, depth, level)}]}}'
 
     def _items_of(self, value: Any, path: Any, depth: int, level: int) -> str:
-        iterate = tuple.__iter__ if isinstance(value, tuple) else list.__iter__
+        stored = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
         return ",".join(
-            self._node(item, (*path, "items", index), depth, level + 2) for index, item in enumerate(iterate(value))
+            self._node(item, (*path, "items", index), depth, level + 2) for index, item in enumerate(stored)
         )
 
     def _namedtuple(self, value: Any, path: Any, depth: int, level: int) -> str:
@@ -187,7 +187,7 @@ def _enum_name(value: enum.Enum) -> str:
 
 
 def _field_names(value: Any) -> "tuple[str, ...] | None":
-    """A named tuple's fields. torch's return types, such as ``torch.return_types.max``, are structseqs with fields too."""
+    """A named tuple's fields. torch's return types, such as ``torch.return_types.max``, have fields too."""
     if type(value) is tuple:
         return None
     names = type.__getattribute__(type(value), "__dict__").get("_fields")

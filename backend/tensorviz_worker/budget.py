@@ -23,8 +23,8 @@ class Limits(NamedTuple):
 class Budget:
     """``stopped`` is the reason code of the budget that ended the recording, or None while it goes on.
 
-    ``events`` and ``open_calls`` are kept by the recorder: an event's record has some words more in the capture than its
-    lines in the journal, and every open call still needs room for its end.
+    ``events`` and ``open_calls`` are kept by the recorder: an event's record has some words more in the capture than
+    its lines in the journal, and every open call still needs room for its end.
     """
 
     def __init__(self, journal: Any, limits: Limits) -> None:

@@ -22,7 +22,7 @@ _TRAINING_ARGUMENT = 5
 
 
 def recipe_of(func: Any) -> Recipe:
-    """A higher-order operator has neither schema nor declared writes. Reading a fake tensor's device is no operation."""
+    """A higher-order operator has no schema and no declared writes. Reading a fake tensor's device is no operation."""
     target = str(func)[:1024]
     schema = getattr(func, "_schema", None)
     if schema is None:

@@ -276,7 +276,7 @@ def _without_repeated_aliases(writes: "list[Write]") -> "list[Write]":
 
 
 def _was_seen_below(error: BaseException) -> bool:
-    """Whether the exception came through one of our hooks below this one. Its ``id()`` alone could be an earlier one's."""
+    """Whether the exception came through one of our hooks below this one. An ``id()`` can be used again."""
     trace = error.__traceback__ and error.__traceback__.tb_next
     while trace is not None:
         if trace.tb_frame.f_code in hooks:

@@ -1,7 +1,7 @@
 """Finds the arguments of the recorded call: a named function, else the conventions that people already use.
 
 In order: ``--inputs FILE.py:FUNCTION``; ``example_inputs`` or ``get_inputs`` in the file; ``example_input_array``
-(Lightning), ``example_inputs`` or ``dummy_inputs`` (transformers) on the model; nothing, when ``forward`` needs nothing.
+(Lightning), ``example_inputs`` or ``dummy_inputs`` (transformers) on the model; nothing, when ``forward`` needs none.
 A dict is keyword arguments, a list or tuple is positional ones, ``(args, kwargs)`` is both, anything else is the one
 argument.
 """

@@ -179,7 +179,7 @@ def _run(journal: FileJournal, recorder: Any, call: Any) -> None:
 
 
 def _user_step(code: str, step: Any) -> Any:
-    """Runs code of the user's. Whatever it raises becomes a refusal that says where, and its traceback goes to the log."""
+    """Runs code of the user's. What it raises becomes a refusal that says where; the traceback goes to the log."""
     try:
         return step()
     except Refusal:

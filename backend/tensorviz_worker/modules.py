@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin  # pyright: ignore[reportAttributeAccessIssue]
 
 MAX_PATHS = 100_000
 _MAX_DECORATORS = 32
@@ -62,7 +63,7 @@ def forward_code(kind: type) -> Any:
 
 
 def is_uninitialized(tensor: Any) -> bool:
-    return isinstance(tensor, torch.nn.parameter.UninitializedTensorMixin)
+    return isinstance(tensor, UninitializedTensorMixin)
 
 
 class ParameterCounter:

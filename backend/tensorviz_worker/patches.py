@@ -30,7 +30,7 @@ class Patches:
         on_escape: "Callable[[], None]",
         is_citable: "Callable[[Any], bool]",
     ) -> None:
-        """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code that is not torch's."""
+        """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code not of torch."""
         self._replace(torch.nn.Module, "__call__", _calling(torch.nn.Module.__call__, call))
         self._replace(threading.Thread, "start", _noticed(threading.Thread.start, on_thread, _always))
         for name in _HANDS_OUT_MEMORY:
@@ -56,10 +56,10 @@ def _always(_: Any) -> bool:
 
 
 def _calling(original: Any, call: "Callable[..., Any]") -> Any:
-    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+    def calling(module: Any, *args: Any, **kwargs: Any) -> Any:
         return call(original, module, args, kwargs)
 
-    return __call__
+    return calling
 
 
 def _noticed(original: Any, notice: "Callable[[], None]", counts: "Callable[[Any], bool]") -> Any:

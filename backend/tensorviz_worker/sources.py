@@ -128,7 +128,7 @@ class SourceMap:
             return fallback
         positions = self._positions.get(id(code))
         if positions is None:
-            positions = self._positions[id(code)] = list(code.co_positions())
+            positions = self._positions[id(code)] = list(code.co_positions())  # pyright: ignore[reportAttributeAccessIssue]
         index = instruction // 2
         start, end, column, end_column = positions[index] if 0 <= index < len(positions) else (None,) * 4
         return fallback if not start else _Range(start, end, column, end_column)

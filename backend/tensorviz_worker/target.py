@@ -197,7 +197,7 @@ def _candidates(module: types.ModuleType) -> "dict[str, Any]":
 
 
 def _only_candidate(module: types.ModuleType, path: str) -> str:
-    """A single instance, else the class ``Model``, else the one class that no other class of the file uses or extends."""
+    """A single instance, else the class ``Model``, else the one class that no other of the file uses or extends."""
     found = _candidates(module)
     instances = [name for name, value in found.items() if isinstance(value, torch.nn.Module)]
     classes = [name for name, value in found.items() if isinstance(value, type)]

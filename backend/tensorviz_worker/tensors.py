@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from tensorviz_worker.journal import quote, to_json
 
-_is_functorch_wrapper = torch._C._functorch.is_functorch_wrapped_tensor
 _untyped_storage = torch._C.TensorBase.untyped_storage
 _NUMBERS = (int, torch.SymInt)
 _PLAIN = (Tensor, torch.nn.Parameter)
@@ -61,9 +61,9 @@ def _version(tensor: Tensor) -> "int | None":
 
 
 def read(tensor: Tensor) -> Facts:
-    """Raises Unreadable. The caller must have paused its own dispatch mode: some subclasses dispatch on attribute reads."""
+    """Raises Unreadable. The caller has paused its dispatch mode: some subclasses dispatch on attribute reads."""
     try:
-        if _is_functorch_wrapper(tensor):
+        if is_functorch_wrapped_tensor(tensor):
             raise Unreadable
         if type(tensor) in _PLAIN:
             return _read(tensor)

@@ -1,6 +1,8 @@
 """Worker bytes are untrusted: a cut journal gives the prefix, anything else a capture or a typed refusal."""
 
+from contextlib import suppress
 from functools import cache
+from typing import Any
 
 import orjson
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from tensorviz.contracts.capture import Cancelled, Exited, Killed, Limits, TimedOut
 from tensorviz.contracts.validate import parse_capture
 from tensorviz.errors import Refused
-from tensorviz.ingest import Ingested, Origin, assemble
+from tensorviz.ingest import Origin, assemble
 from tensorviz_worker import budget
 from tensorviz_worker.journal import MemoryJournal, to_json
 from tensorviz_worker.launch import environment
@@ -59,7 +61,7 @@ def journal() -> bytes:
     return lines.getvalue()
 
 
-def read(data: bytes, ended: Exited | Killed | TimedOut | Cancelled = SEGFAULT) -> dict[str, object]:
+def read(data: bytes, ended: Exited | Killed | TimedOut | Cancelled = SEGFAULT) -> dict[str, Any]:
     return orjson.loads(assemble(data, ended, ORIGIN).data)
 
 
@@ -146,19 +148,17 @@ JSON = st.recursive(
     max_leaves=6,
 )
 KINDS = st.sampled_from(
-    "begin end enter exit value settle module paths state definition location file operator diagnostic gap "
-    "finish broken execution environment problem fake stage other".split()
+    [
+        *("begin", "end", "enter", "exit", "value", "settle", "module", "paths", "state", "definition", "location"),
+        *("file", "operator", "diagnostic", "gap", "finish", "broken", "execution", "environment", "problem", "fake"),
+    ]
 )
 
 
 def survives(data: bytes) -> None:
-    try:
-        result = assemble(data, SEGFAULT, ORIGIN)
-    except Refused as refused:
-        assert refused.problem.detail
-    else:
-        assert isinstance(result, Ingested)
-        parse_capture(result.data)
+    """Any other exception than Refused fails the test, and so does a result that is not a valid capture."""
+    with suppress(Refused):
+        parse_capture(assemble(data, SEGFAULT, ORIGIN).data)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
