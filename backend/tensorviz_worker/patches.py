@@ -1,7 +1,7 @@
 """What stands in for attributes of torch and threading while a recording runs, and is put back exactly.
 
-nn.Module.__call__   module calls                Thread.start   work that is not seen, and said so
-Tensor.numpy, ...    memory that a program gets at behind the dispatcher: noticed, never prevented
+Calls of modules are recorded. Threads, memory that is handed out (``numpy()``) and compiled kernels are noticed, never
+prevented: what happens there is not seen, and the capture has to say so.
 """
 
 import sys
@@ -17,17 +17,23 @@ _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY = ("data_ptr", "untyped_storage", "storage"
 _ABSENT = object()
 
 
+_COMPILED_CODE = ("torch._inductor.output_code", "torch._inductor.codecache")
+"""Where ``CompiledFxGraph`` is, in newer and in older torch. It is loaded by the first compilation."""
+
+
 class Patches:
     """Replaced attributes, with what was there: an inherited attribute is uncovered again, not copied."""
 
     def __init__(self) -> None:
         self._saved: list[tuple[Any, str, Any]] = []
+        self._on_compiled: Callable[[], None] | None = None
 
     def install(
         self,
         call: "Callable[..., Any]",
         on_thread: "Callable[[], None]",
         on_escape: "Callable[[], None]",
+        on_compiled: "Callable[[], None]",
         is_citable: "Callable[[Any], bool]",
     ) -> None:
         """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code not of torch."""
@@ -38,7 +44,14 @@ class Patches:
         for name in _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY:
             self._replace(torch.Tensor, name, _noticed(getattr(torch.Tensor, name), on_escape, is_citable))
 
+        graph = _compiled_graph()
+        self._on_compiled = None if graph is not None else on_compiled
+        if graph is not None:
+            self._replace(graph, "__call__", _noticed(graph.__call__, on_compiled, _always))
+
     def remove(self) -> None:
+        if self._on_compiled is not None and _compiled_graph() is not None:
+            self._on_compiled()  # the first compilation of the process was during the recording
         while self._saved:
             owner, name, before = self._saved.pop()
             if before is _ABSENT:
@@ -49,6 +62,15 @@ class Patches:
     def _replace(self, owner: Any, name: str, value: Any) -> None:
         self._saved.append((owner, name, owner.__dict__.get(name, _ABSENT)))
         setattr(owner, name, value)
+
+
+def _compiled_graph() -> Any:
+    """The class of graphs that inductor compiled, whose kernels the dispatcher does not show; None without one."""
+    for name in _COMPILED_CODE:
+        found = getattr(sys.modules.get(name), "CompiledFxGraph", None)
+        if found is not None:
+            return found
+    return None
 
 
 def _always(_: Any) -> bool:

@@ -103,16 +103,22 @@ class Recorder:
         if self._thread in _recorders:
             raise RuntimeError("this thread is being recorded already; one recording at a time")
         if not _recorders:
-            _patches.install(_call, _notice("unobserved_thread"), _notice("escaped_storage"), self.sources.is_citable)
+            _patches.install(
+                _call,
+                _notice("unobserved_thread"),
+                _notice("escaped_storage"),
+                _notice("compiled_region"),
+                self.sources.is_citable,
+            )
         _recorders[self._thread] = self
         self._mode.__enter__()
 
     def stop(self, error: "BaseException | None" = None) -> None:
         """Ends the recording; ``error`` is the exception that ended the program, if one did."""
         self._mode.__exit__(None, None, None)
-        del _recorders[self._thread]
-        if not _recorders:
+        if len(_recorders) == 1:
             _patches.remove()
+        del _recorders[self._thread]
         self.guarded(self.facts.finish, error)
         if self.failure is not None:
             self.facts.finish_broken(type(self.failure))

@@ -223,6 +223,8 @@ export interface EventCoverage {
         | "dynamic_state"
         | "failed_write"
         | "unobserved_write"
+        | "escaped_storage"
+        | "compiled_region"
         | "unobserved_thread"
         | "lazy_state"
         | "instrumentation_error"
@@ -529,6 +531,8 @@ export interface Reason {
     | "dynamic_state"
     | "failed_write"
     | "unobserved_write"
+    | "escaped_storage"
+    | "compiled_region"
     | "unobserved_thread"
     | "lazy_state"
     | "instrumentation_error";
