@@ -93,6 +93,16 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
     missing: "Which code changed it.",
     todo: "Follow the tensor: its new version is marked as coming from outside.",
   },
+  escaped_storage: {
+    happened: "The memory of a tensor was handed out, for example by numpy() or data_ptr().",
+    missing: "What was read or written there behind the dispatcher.",
+    todo: "Stay with torch operations between the input and the output to see all of it.",
+  },
+  compiled_region: {
+    happened: "Compiled code ran, such as a function under torch.compile.",
+    missing: "The operations inside its kernels: the dispatcher does not show them.",
+    todo: "Run the model without torch.compile to see each operation.",
+  },
   unobserved_thread: {
     happened: "Work may have run on another thread, which is not recorded.",
     missing: "The operations of that thread.",
