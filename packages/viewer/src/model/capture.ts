@@ -225,6 +225,8 @@ export function callName(model: CaptureModel, call: number): string {
 export interface Place {
   text: string;
   full: string;
+  /** As it was recorded, for the clipboard. */
+  exact: string;
   location: Location;
   digest: string | null;
 }
@@ -234,10 +236,11 @@ export function place(model: CaptureModel, id: string | null): Place | null {
   const location = id === null ? undefined : model.snapshot.locations[position(id)];
   if (!location) return null;
   const file = model.snapshot.source.files[position(location.file)];
-  const path = visible(file?.path ?? location.file);
+  const exact = `${file?.path ?? location.file}:${location.line}`;
   return {
-    text: `${fileName(path)}:${location.line}`,
-    full: `${path}:${location.line}`,
+    text: visible(fileName(exact)),
+    full: visible(exact),
+    exact,
     location,
     digest: file?.digest ?? null,
   };

@@ -146,7 +146,7 @@ function Source({ model, id }: { model: CaptureModel; id: string | null }) {
     <Section title="Source">
       <p class="source">
         <span class="mono" title={found.digest === null ? "The file's bytes could not be read" : `SHA-256 ${found.digest}`}>{found.full}</span>
-        <Copy text={found.full} label="Copy the location" />
+        <Copy text={found.exact} label="Copy the location" />
       </p>
       <p class="muted">in <span class="mono">{visible(found.location.function)}</span>{span}</p>
     </Section>

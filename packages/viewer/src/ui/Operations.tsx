@@ -5,7 +5,7 @@ import { visible } from "../format/text";
 import { callName, owner, place, relativeName, RUN, type CaptureModel } from "../model/capture";
 import { effectNames } from "../model/effects";
 import { useStore, type Store } from "../state/store";
-import { Tokens, tokensTitle } from "./bits";
+import { PathText, Tokens, tokensTitle } from "./bits";
 import { CallHeader } from "./CallHeader";
 import { Icon } from "./icons";
 import { useWindow } from "./virtual";
@@ -129,7 +129,7 @@ function Head({ deep }: { deep: boolean }) {
         <span role="columnheader">Operation</span>
         <span role="columnheader">Inputs</span>
         <span role="columnheader">Output</span>
-        {deep && <span role="columnheader">Module</span>}
+        {deep && <span role="columnheader" class="cell-module">Module</span>}
         <span role="columnheader">Source</span>
       </div>
     </div>
@@ -175,7 +175,9 @@ function Row({ index, row, selected, deep, above }: RowProps) {
         <Tokens tokens={output} />
       </span>
       {deep && <ModuleCell model={model} index={index} above={above} />}
-      <span role="gridcell" class="cell-source" title={source?.full}>{source?.text ?? ""}</span>
+      <span role="gridcell" class="cell-source" title={source?.full}>
+        <PathText text={source?.text ?? ""} split=":" />
+      </span>
     </div>
   );
 }
@@ -232,7 +234,7 @@ function ModuleCell({ model, index, above }: { model: CaptureModel; index: numbe
       class={`cell-module ${before && owner(before) === call ? "same" : ""}`}
       title={call === RUN ? "Outside of every module call" : callName(model, call)}
     >
-      {name}
+      <PathText text={name} split="." />
     </span>
   );
 }

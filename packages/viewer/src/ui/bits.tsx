@@ -63,6 +63,18 @@ export function tokensTitle(tokens: readonly Token[]): string {
   return tokens.map(({ name, text }) => (name ? spaced(name) + text : text)).join("  ·  ");
 }
 
+/** A dotted or slashed path in a narrow place: its end stays, its beginning gives way. */
+export function PathText({ text, split }: { text: string; split: string }) {
+  const at = text.lastIndexOf(split);
+  const cut = split === ":" ? at : at + 1;
+  return (
+    <>
+      <span class="path-start">{text.slice(0, Math.max(0, cut))}</span>
+      <span class="path-end">{text.slice(Math.max(0, cut))}</span>
+    </>
+  );
+}
+
 /** A keyword ends in its equals sign, which stands close to the value. */
 function spaced(name: string): string {
   return name.endsWith("=") ? name : `${name} `;
