@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tensorviz.contracts.base import Count, Many, Model, Name, Sha256, Text, absent, digest
+from tensorviz.contracts.base import Count, Many, Model, Name, Sha256, Text, Version1, absent, digest
 from tensorviz.contracts.capture import AttemptId, CaptureId, Limits
 from tensorviz.contracts.problem import Problem
 
@@ -35,7 +35,7 @@ class CaptureRequest(Model):
 class ExecutionPlan(Model):
     """Everything the worker is told, with absolute paths. ``roots`` are import roots of the workspace, in order."""
 
-    schemaVersion: Literal[1]
+    schemaVersion: Version1
     attempt: AttemptId
     workspace: Name
     roots: Many[Name]

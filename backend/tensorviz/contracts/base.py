@@ -7,9 +7,9 @@ write a model with ``encode``, which keeps exactly the fields that were set.
 
 import hashlib
 import json
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 T = TypeVar("T")
 
@@ -31,6 +31,14 @@ def encode(model: Model) -> bytes:
     return model.model_dump_json(exclude_unset=True).encode()
 
 
+def _only_an_integer(value: Any) -> Any:
+    """``Literal[1]`` alone would take ``True`` and ``1.0``, which are equal to 1."""
+    if type(value) is not int:
+        raise ValueError("not an integer")
+    return value
+
+
+Version1 = Annotated[Literal[1], BeforeValidator(_only_an_integer)]
 Many = Annotated[tuple[T, ...], Field(fail_fast=True, strict=False)]
 """A JSON array. The first wrong item ends the reading, so that a million wrong ones cost no more than one."""
 

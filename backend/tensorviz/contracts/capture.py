@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from tensorviz.contracts.arguments import Argument, NamedArgument, OpaqueArgument, TensorArgument, ValueId
-from tensorviz.contracts.base import MAX_SAFE, Count, Many, Model, Name, Path, Sha256, Text, absent
+from tensorviz.contracts.base import MAX_SAFE, Count, Many, Model, Name, Path, Sha256, Text, Version1, absent
 
 _INDEX = r"(0|[1-9][0-9]{0,9})$"
 OperationId = Annotated[str, Field(pattern="^o" + _INDEX)]
@@ -171,7 +171,7 @@ class State(Model):
 
     id: StateId
     kind: Literal["parameter", "buffer"]
-    paths: Annotated[Many[RegisteredPath], Field(min_length=1)]
+    paths: Many[RegisteredPath]
     value: ValueId | None
     unavailable: Literal["uninitialized", "unsupported_tensor", "value_limit"] = absent
 
@@ -401,7 +401,7 @@ Normalization = Literal[
 
 
 class CaptureSnapshot(Model):
-    schemaVersion: Literal[1]
+    schemaVersion: Version1
     id: CaptureId
     attempt: AttemptId
     status: Literal["complete", "partial"]

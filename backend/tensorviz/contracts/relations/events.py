@@ -17,6 +17,12 @@ def locations_run_forward(capture: Capture) -> Iterator[Fault]:
             yield Fault(("locations", index), "location", "ends before it begins")
 
 
+def states_are_registered(capture: Capture) -> Iterator[Fault]:
+    for index, state in enumerate(capture.snapshot.state):
+        if not state.paths:
+            yield Fault(("state", index, "paths"), "path", "is registered nowhere")
+
+
 def roots_own_the_empty_path(capture: Capture) -> Iterator[Fault]:
     owners = {path.root: module.id for module in capture.snapshot.modules for path in module.paths if path.path == ""}
     for letter in ("m", "p"):
@@ -127,6 +133,7 @@ def _status(path: Path, status: str, field: str, value: Any, *, present: bool) -
 
 RULES: tuple[Rule, ...] = (
     locations_run_forward,
+    states_are_registered,
     roots_own_the_empty_path,
     paths_are_registered_once,
     events_are_in_order,

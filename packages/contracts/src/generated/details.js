@@ -8599,7 +8599,7 @@ return errors === 0;
 }
 validate153.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema66 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"minItems":1,"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
+const schema66 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
 
 function validate157(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -8715,16 +8715,6 @@ errors++;
 if(data.paths !== undefined){
 let data2 = data.paths;
 if(Array.isArray(data2)){
-if(data2.length < 1){
-const err9 = {instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/minItems",keyword:"minItems",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err9];
-}
-else {
-vErrors.push(err9);
-}
-errors++;
-}
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 if(!(validate131(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
@@ -8734,7 +8724,20 @@ errors = vErrors.length;
 }
 }
 else {
-const err10 = {instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}};
+const err9 = {instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+}
+if(data.unavailable !== undefined){
+let data4 = data.unavailable;
+if(typeof data4 !== "string"){
+const err10 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -8743,26 +8746,13 @@ vErrors.push(err10);
 }
 errors++;
 }
-}
-if(data.unavailable !== undefined){
-let data4 = data.unavailable;
-if(typeof data4 !== "string"){
-const err11 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/type",keyword:"type",params:{type: "string"}};
+if(!(((data4 === "uninitialized") || (data4 === "unsupported_tensor")) || (data4 === "value_limit"))){
+const err11 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema66.properties.unavailable.enum}};
 if(vErrors === null){
 vErrors = [err11];
 }
 else {
 vErrors.push(err11);
-}
-errors++;
-}
-if(!(((data4 === "uninitialized") || (data4 === "unsupported_tensor")) || (data4 === "value_limit"))){
-const err12 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema66.properties.unavailable.enum}};
-if(vErrors === null){
-vErrors = [err12];
-}
-else {
-vErrors.push(err12);
 }
 errors++;
 }
@@ -8774,7 +8764,18 @@ let valid3 = false;
 const _errs13 = errors;
 if(typeof data5 === "string"){
 if(!pattern13.test(data5)){
-const err13 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
+const err12 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+else {
+const err13 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -8783,9 +8784,11 @@ vErrors.push(err13);
 }
 errors++;
 }
-}
-else {
-const err14 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/type",keyword:"type",params:{type: "string"}};
+var _valid0 = _errs13 === errors;
+valid3 = valid3 || _valid0;
+const _errs15 = errors;
+if(data5 !== null){
+const err14 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -8794,28 +8797,15 @@ vErrors.push(err14);
 }
 errors++;
 }
-var _valid0 = _errs13 === errors;
+var _valid0 = _errs15 === errors;
 valid3 = valid3 || _valid0;
-const _errs15 = errors;
-if(data5 !== null){
-const err15 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid3){
+const err15 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err15];
 }
 else {
 vErrors.push(err15);
-}
-errors++;
-}
-var _valid0 = _errs15 === errors;
-valid3 = valid3 || _valid0;
-if(!valid3){
-const err16 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf",keyword:"anyOf",params:{}};
-if(vErrors === null){
-vErrors = [err16];
-}
-else {
-vErrors.push(err16);
 }
 errors++;
 }
@@ -8833,12 +8823,12 @@ vErrors = null;
 }
 }
 else {
-const err17 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err16 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
-vErrors = [err17];
+vErrors = [err16];
 }
 else {
-vErrors.push(err17);
+vErrors.push(err16);
 }
 errors++;
 }

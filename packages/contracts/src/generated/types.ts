@@ -576,9 +576,6 @@ export interface SourceFile {
 export interface State {
   id: string;
   kind: "parameter" | "buffer";
-  /**
-   * @minItems 1
-   */
   paths: RegisteredPath[];
   unavailable?: "uninitialized" | "unsupported_tensor" | "value_limit";
   value: string | null;

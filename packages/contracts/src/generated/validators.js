@@ -9813,7 +9813,7 @@ return errors === 0;
 }
 validate171.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema75 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"minItems":1,"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
+const schema75 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
 
 function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9885,11 +9885,6 @@ let data2 = data.paths;
 const _errs6 = errors;
 if(errors === _errs6){
 if(Array.isArray(data2)){
-if(data2.length < 1){
-validate175.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/minItems",keyword:"minItems",params:{limit: 1}}];
-return false;
-}
-else {
 var valid1 = true;
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
@@ -9901,7 +9896,6 @@ errors = vErrors.length;
 var valid1 = _errs8 === errors;
 if(!valid1){
 break;
-}
 }
 }
 }

@@ -12,6 +12,12 @@ function* locationsRunForward(capture: Capture): Generator<Fault> {
   }
 }
 
+function* statesAreRegistered(capture: Capture): Generator<Fault> {
+  for (const [index, { paths }] of capture.snapshot.state.entries()) {
+    if (paths.length === 0) yield fault(["state", index, "paths"], "path", "is registered nowhere");
+  }
+}
+
 function* rootsOwnTheEmptyPath(capture: Capture): Generator<Fault> {
   const owners = new Map<string, string>();
   for (const { id, paths } of capture.snapshot.modules) {
@@ -149,6 +155,7 @@ function* matches(path: Path, status: string, field: string, value: unknown, pre
 
 export const RULES: readonly Rule[] = [
   locationsRunForward,
+  statesAreRegistered,
   rootsOwnTheEmptyPath,
   pathsAreRegisteredOnce,
   eventsAreInOrder,
