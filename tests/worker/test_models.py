@@ -5,9 +5,12 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tensorviz.contracts.capture import CaptureSnapshot
 
 from .reading import facts, lines, path
 from .running import ROOT, capture
@@ -126,6 +129,12 @@ def witness(file: Path, target: str, mode: str = "eval", python: str | Path = sy
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@cache
+def example(name: str) -> CaptureSnapshot:
+    """The capture of an example, made once."""
+    return capture(EXAMPLES / f"{name}.py").snapshot
+
+
 @pytest.mark.parametrize("name", ZOO)
 def test_a_transformers_model_is_complete_and_the_witness_agrees_on_every_operation(name: str, tmp_path: Path) -> None:
     file = written(tmp_path, f"zoo_{name}", ZOO[name])
@@ -137,7 +146,7 @@ def test_a_transformers_model_is_complete_and_the_witness_agrees_on_every_operat
 @pytest.mark.parametrize("name", IN_EXAMPLES)
 def test_an_example_is_complete_and_the_witness_agrees_on_every_operation(name: str) -> None:
     file = EXAMPLES / f"{name}.py"
-    snapshot = capture(file).snapshot
+    snapshot = example(name)
     assert (snapshot.status, snapshot.reasons) == ("complete", ())
     assert snapshot.execution.target == IN_EXAMPLES[name]
     assert lines(snapshot) == witness(file, IN_EXAMPLES[name])
@@ -173,7 +182,7 @@ def test_a_returned_cache_is_opaque_and_keeps_the_capture_partial(name: str, cac
 def test_every_input_convention_supplies_the_inputs_of_an_example() -> None:
     found = {}
     for name in IN_EXAMPLES:
-        snapshot = capture(EXAMPLES / f"{name}.py").snapshot
+        snapshot = example(name)
         found[name] = (snapshot.execution.inputs.kind, snapshot.execution.inputs.name)
     assert found == {
         "resnet": ("convention", "get_inputs"),
@@ -184,7 +193,7 @@ def test_every_input_convention_supplies_the_inputs_of_an_example() -> None:
 
 
 def test_the_cache_of_the_gpt_example_is_written_in_place_and_read_by_later_calls() -> None:
-    snapshot = capture(EXAMPLES / "gpt.py").snapshot
+    snapshot = example("gpt")
     buffers = {state.id: state.paths[0].path for state in snapshot.state if state.kind == "buffer"}
     versions = [value for value in snapshot.values if buffers.get(value.state or "") == "gpt.blocks.0.attn.keys"]
     # Each of the four calls writes once, through a slice.
@@ -195,7 +204,7 @@ def test_the_cache_of_the_gpt_example_is_written_in_place_and_read_by_later_call
 
 
 def test_shared_layers_and_tied_weights_are_one_object_under_all_their_names() -> None:
-    snapshot = capture(EXAMPLES / "encoder_decoder.py").snapshot
+    snapshot = example("encoder_decoder")
     shared = next(state for state in snapshot.state if len(state.paths) > 1)
     assert {item.path for item in shared.paths} == {
         "embedding.weight",
@@ -209,7 +218,7 @@ def test_shared_layers_and_tied_weights_are_one_object_under_all_their_names() -
 
 
 def test_what_the_data_did_not_reach_is_reported_as_not_observed() -> None:
-    snapshot = capture(EXAMPLES / "control_flow.py").snapshot
+    snapshot = example("control_flow")
     state = {item.module: item.state for item in snapshot.coverage.modules}
     unseen = {module.paths[0].path for module in snapshot.modules if state[module.id] == "not_observed"}
     assert unseen == {"experts", "experts.1", "refine"}
@@ -232,7 +241,7 @@ def test_a_training_script_is_recorded_with_its_backward_pass_and_its_updates() 
 
 def test_the_failing_example_names_operation_operands_module_and_line() -> None:
     file = EXAMPLES / "shape_error.py"
-    snapshot = capture(file).snapshot
+    snapshot = example("shape_error")
     assert (snapshot.status, [reason.code for reason in snapshot.reasons]) == ("partial", ["run_failed"])
     failed = [operation for operation in snapshot.operations if operation.status == "failed"]
     assert lines(snapshot)[-1] == (
@@ -247,7 +256,7 @@ def test_the_failing_example_names_operation_operands_module_and_line() -> None:
 
 
 def test_a_failure_goes_up_through_every_open_call_and_no_further() -> None:
-    snapshot = capture(EXAMPLES / "shape_error.py").snapshot
+    snapshot = example("shape_error")
     state = {path(snapshot, call): call.status for call in snapshot.invocations}
     assert state == {
         "": "failed",
@@ -266,7 +275,7 @@ def test_a_failure_goes_up_through_every_open_call_and_no_further() -> None:
 
 
 def test_the_failing_example_agrees_with_the_witness_up_to_the_failure() -> None:
-    snapshot = capture(EXAMPLES / "shape_error.py").snapshot
+    snapshot = example("shape_error")
     assert lines(snapshot) == [
         line.replace("!RuntimeError", "!builtins.RuntimeError")
         for line in witness(EXAMPLES / "shape_error.py", "Classifier")
