@@ -103,16 +103,6 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
     missing: "The operations inside its kernels: the dispatcher does not show them.",
     todo: "Run the model without torch.compile to see each operation.",
   },
-  escaped_storage: {
-    happened: "The memory of a tensor was handed out, for example through numpy().",
-    missing: "Whatever was done with that memory outside of torch.",
-    todo: "Keep the computation in torch where you want to see it.",
-  },
-  compiled_region: {
-    happened: "Compiled code ran, such as the result of torch.compile.",
-    missing: "The kernels inside it: the dispatcher does not show them.",
-    todo: "Capture the model without torch.compile to see every operation.",
-  },
   unobserved_thread: {
     happened: "Work may have run on another thread, which is not recorded.",
     missing: "The operations of that thread.",
