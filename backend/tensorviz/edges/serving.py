@@ -46,7 +46,7 @@ def serve(service: Service, port: int, ready: Callable[[Address, Path], None]) -
         address = Address(sock.getsockname()[1], secrets.token_urlsafe(32))
         app = create_app(service, token=address.token, port=address.port)
         with _state_file(folder, address, service.workspace):
-            _Server(_config(app), lambda: ready(address, folder)).run(sockets=[sock])
+            _Server(config(app), lambda: ready(address, folder)).run(sockets=[sock])
 
 
 class _Server(uvicorn.Server):
@@ -59,7 +59,7 @@ class _Server(uvicorn.Server):
         self._ready()
 
 
-def _config(app: object) -> uvicorn.Config:
+def config(app: object) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         log_config=None,

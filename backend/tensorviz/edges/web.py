@@ -195,6 +195,10 @@ def _add_errors(app: FastAPI) -> None:
         found = problem(codes.get(error.status_code, "invalid_request"), f"{request.method} {request.url.path}"[:200])
         return _problem(found, error.status_code, error.headers)
 
+    @app.exception_handler(Exception)
+    async def defect(request: Request, error: Exception) -> Response:
+        return _problem(problem("internal_error", f"{type(error).__name__} in the host"))
+
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         faults = tuple(Fault(path=_path(entry["loc"]), message=bounded(entry["msg"])) for entry in error.errors()[:20])
