@@ -4,8 +4,8 @@
 
 It shares no code with tensorviz and needs nothing but torch, so it runs in any interpreter. Each operation is one line,
 ``aten.addmm.default(float32[8], float32[4, 16], float32[16, 8]) -> float32[4, 8]``: the tensors among its arguments and
-its results, in order; an operation that raised ends in ``-> !ExceptionType``. The last line of standard output is the
-JSON list of these lines.
+its results, in order; an operation that raised ends in ``-> !ExceptionType``. The last line of standard output is JSON:
+these lines as ``operations``, and as ``places`` the file and line of the code that caused each.
 """
 
 import argparse
@@ -79,11 +79,22 @@ def tensors(tree):
             yield from tensors(item)
 
 
+def place():
+    """``resnet.py:46``: the innermost frame that is neither torch's nor of this file."""
+    import torch
+
+    hidden = (os.path.dirname(torch.__file__) + os.sep, os.path.abspath(__file__))
+    frame = sys._getframe(1)
+    while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(hidden):
+        frame = frame.f_back
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}" if frame is not None else None
+
+
 def watch(call):
-    """The lines of everything that ``call`` dispatches, and the exception that ended it, if one did."""
+    """The lines of all that ``call`` dispatches, where each came from, and the exception that ended it, if any."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    lines = []
+    lines, places = [], []
 
     class Witness(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -91,6 +102,7 @@ def watch(call):
             line = f"{func}({', '.join([*tensors(args), *tensors(kwargs)])}) -> "
             number = len(lines)
             lines.append(line + "?")
+            places.append(place())
             try:
                 result = func(*args, **kwargs)
             except BaseException as error:
@@ -105,7 +117,7 @@ def watch(call):
             call()
         except Exception as caught:
             error = caught
-    return lines, error
+    return lines, places, error
 
 
 def main():
@@ -113,9 +125,9 @@ def main():
     module = load(request.file)
     model = build(module, request.target, request.mode)
     args, kwargs = inputs_of(module, model)
-    lines, _ = watch(lambda: model(*args, **kwargs))
+    lines, places, _ = watch(lambda: model(*args, **kwargs))
     sys.stdout.flush()
-    print(json.dumps(lines))
+    print(json.dumps({"operations": lines, "places": places}))
 
 
 if __name__ == "__main__":

@@ -86,13 +86,12 @@ def path(snapshot: CaptureSnapshot, invocation: Invocation | str | None) -> str 
     return paths[0].path if paths else None
 
 
-def calls(snapshot: CaptureSnapshot) -> list[str]:
-    """The module calls in order of entry, as ``path: inputs -> outputs``."""
-    return [
-        f"{path(snapshot, call)}: {facts(snapshot, *call.args, *(item.value for item in call.kwargs))}"
-        f" -> {facts(snapshot, call.output)}"
-        for call in snapshot.invocations
-    ]
+def place(snapshot: CaptureSnapshot, location: str | None) -> str | None:
+    """``net.py:12``"""
+    if location is None:
+        return None
+    found = snapshot.locations[int(location[1:])]
+    return f"{snapshot.source.files[int(found.file[1:])].path.rpartition('/')[2]}:{found.line}"
 
 
 def last_event(snapshot: CaptureSnapshot) -> Operation | Invocation:
