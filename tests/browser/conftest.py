@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from browser.staging import TOKEN, Stage, serving
 from tensorviz.edges.web import PAGE
+
+from .staging import TOKEN, Stage, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = [
@@ -61,17 +62,21 @@ def complaints() -> Iterator[list[str]]:
     assert found == []
 
 
+def _serious(text: str) -> list[str]:
+    return [] if _NETWORK.search(text) else [text]
+
+
 @pytest.fixture
 def open_page(browser: Browser, complaints: list[str]) -> Iterator[Open]:
     """Opens a host's page in a window of its own."""
     contexts = []
 
     def open_(port: int, link: str = "", token: str | None = TOKEN, **options: object) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})  # type: ignore[arg-type]
+        context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
         contexts.append(context)
         context.set_default_timeout(10_000)
         page = context.new_page()
-        page.on("console", lambda message: _NETWORK.search(message.text) or complaints.append(message.text))
+        page.on("console", lambda message: complaints.extend(_serious(message.text)))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         fragment = "&".join(part for part in (f"token={token}" if token else "", link) if part)
         page.goto(f"http://127.0.0.1:{port}/#{fragment}")

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.conftest import ROOT, Open
-from browser.staging import TOKEN, Stage, attempt, load, serving
 from tensorviz.contracts.problem import Fault, Problem
 from tensorviz.contracts.validate import parse_capture
+
+from .conftest import ROOT, Open
+from .staging import TOKEN, Stage, attempt, load, serving
 
 HOSTILE = ROOT / "packages/viewer/test/fixtures/hostile.json"
 CORPUS = ROOT / "tests/corpus/valid"

@@ -1,5 +1,7 @@
-import { inputTokens, outputTokens, type Token } from "../format/argument";
-import { className, owner, parentOf, place, RUN, valueOf, type CaptureModel } from "./capture";
+import type { Argument } from "@tensorviz/contracts";
+import { literalText } from "../format/argument";
+import { tensorText } from "../format/tensor";
+import { className, owner, parentOf, place, RUN, statePath, valueOf, type CaptureModel } from "./capture";
 import { eachValue } from "./walk";
 
 /** One thing that matches: a call or an operation, in the order of events. */
@@ -56,38 +58,42 @@ function callEntries(model: CaptureModel): Entry[] {
 }
 
 function operationEntries(model: CaptureModel): Entry[] {
-  const dtypes = new Map<string, string>();
+  const valueText = remembered((id: string) => describe(model, id));
+  const placeText = remembered((id: string) => normalize(place(model, id)?.full ?? ""));
+  const paths = model.paths.map(normalize);
   return model.snapshot.operations.map((operation, index) => {
-    const at = owner(operation);
-    const where = at === RUN ? "" : `${model.paths[at]}`;
-    const tensors = [...inputTokens(model, operation), ...outputTokens(model, operation.output)];
-    const long = longDtypes(model, operation.output, dtypes);
-    const source = place(model, operation.location)?.full ?? "";
-    return {
-      kind: "op",
-      index,
-      order: operation.sequence,
-      text: normalize(`${operation.target} ${where} ${tensors.map(tokenText).join(" ")} ${long} ${source}`),
-    };
+    const parts = [normalize(operation.target), paths[owner(operation)] ?? ""];
+    const add = (argument: Argument) => parts.push(argumentText(argument, valueText));
+    operation.args.forEach(add);
+    operation.kwargs.forEach((keyword) => add(keyword.value));
+    if (operation.output) add(operation.output);
+    if (operation.location !== null) parts.push(placeText(operation.location));
+    return { kind: "op", index, order: operation.sequence, text: parts.join(" ") };
   });
 }
 
-function tokenText({ name, text }: Token): string {
-  return name ? `${name} ${text}` : text;
+/** The tensors of an argument, or what it says where it holds none. */
+function argumentText(argument: Argument, valueText: (id: string) => string): string {
+  const found: string[] = [];
+  eachValue(argument, (id) => found.push(valueText(id)));
+  return found.length > 0 ? found.join(" ") : normalize(literalText(argument));
 }
 
-/** Somebody may search for `float32` as well as for `f32`. */
-function longDtypes(model: CaptureModel, output: Parameters<typeof outputTokens>[1], seen: Map<string, string>): string {
-  const names = new Set<string>();
-  if (output) {
-    eachValue(output, (id) => {
-      const dtype = valueOf(model, id)?.dtype ?? "";
-      const name = seen.get(dtype) ?? dtype.replace(/^torch\./, "");
-      seen.set(dtype, name);
-      names.add(name);
-    });
-  }
-  return [...names].join(" ");
+/** Somebody may search for `f32`, `float32` or the whole path of a parameter. */
+function describe(model: CaptureModel, id: string): string {
+  const value = valueOf(model, id);
+  if (!value) return "";
+  const name = value.state === null ? "" : statePath(model, value.state);
+  return normalize(`${name} ${tensorText(value)} ${value.dtype.replace(/^torch\./, "")}`);
+}
+
+function remembered(make: (id: string) => string): (id: string) => string {
+  const known = new Map<string, string>();
+  return (id) => {
+    const text = known.get(id) ?? make(id);
+    known.set(id, text);
+    return text;
+  };
 }
 
 /** How many matching operations and calls lie in each call, itself counted; `RUN` counts all. */

@@ -27,6 +27,12 @@ export function createFinder(view: View) {
     });
   }
 
+  /** Makes the index before the first letter is typed. */
+  function prepare(): void {
+    const { value } = view.model;
+    if (value) setTimeout(() => searchIndex(value));
+  }
+
   function go(step: 1 | -1): void {
     const found = hits.value;
     if (found.length === 0) return;
@@ -37,5 +43,5 @@ export function createFinder(view: View) {
     else view.reveal(hit.index);
   }
 
-  return { query, at, hits, operations, perCall, ask, go };
+  return { query, at, hits, operations, perCall, ask, prepare, go };
 }

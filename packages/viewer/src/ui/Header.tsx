@@ -50,6 +50,7 @@ function Search() {
         spellcheck={false}
         autocomplete="off"
         value={finder.query.value}
+        onFocus={finder.prepare}
         onInput={(event) => finder.ask(event.currentTarget.value)}
         onKeyDown={onKeyDown}
       />
