@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tensorviz import planning
 from tensorviz.contracts.attempt import CaptureRequest, ExecutionPlan, RunAttempt
 from tensorviz.contracts.capture import Cancelled, Exited, TimedOut
 from tensorviz.contracts.messages import AttemptEvent, HostEvent
@@ -233,6 +234,20 @@ def test_a_running_attempt_can_be_cancelled(service: Service, runs: Runs) -> Non
     done = end_of(service, name)
     assert done.problem is not None
     assert (done.outcome, "on request" in done.problem.detail) == ("cancelled", True)
+
+
+def test_an_attempt_cancelled_while_it_is_planned_is_not_launched(
+    service: Service, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve = planning.resolve
+
+    def cancelled_meanwhile(request: CaptureRequest, workspace: Path, attempt: str) -> ExecutionPlan:
+        service.cancel(attempt)
+        return resolve(request, workspace, attempt)
+
+    monkeypatch.setattr(planning, "resolve", cancelled_meanwhile)
+    assert service.capture(CaptureRequest(file="a.py")).outcome == "cancelled"
+    assert runs.seen == []
 
 
 def test_closing_cancels_what_runs_and_what_waits(workspace: Path, runs: Runs) -> None:

@@ -1,9 +1,14 @@
 """Who may ask, and what every answer carries. Raw sockets against a real host, so that no client repairs a header."""
 
+import asyncio
 import itertools
 import re
+from collections.abc import MutableMapping
+from typing import Any
 
 import pytest
+
+from tensorviz.edges.guard import Guard
 
 from .hosting import JSON, UPGRADE, Host
 
@@ -113,6 +118,28 @@ def test_without_a_host_name_or_with_two_nothing_is_answered(host: Host) -> None
     assert host.ask("GET", "/", host.name, "Host: evil.example").status in (400, 421)
     assert host.ask("GET", "/", host.name, host.name).status in (400, 421)
     assert host.send(b"GET / HTTP/1.0\r\n\r\n").status in (400, 421)
+
+
+def test_the_guard_itself_takes_two_host_names_for_none() -> None:
+    """The server in front refuses them already; that is its business."""
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def ask() -> None:
+        async def receive() -> MutableMapping[str, Any]:
+            return {"type": "http.request", "body": b""}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(message)
+
+        async def app(*_: object) -> None:
+            raise AssertionError("reached")
+
+        twice = [(b"host", b"127.0.0.1:1"), (b"host", b"127.0.0.1:1")]
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": twice}
+        await Guard(app, port=1, token="t")(scope, receive, send)
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 421
 
 
 def test_an_absolute_address_does_not_replace_the_host_name(host: Host) -> None:
