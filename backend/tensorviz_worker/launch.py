@@ -40,7 +40,7 @@ def main(plan_path: str) -> None:
 def _attempt(plan: "dict[str, Any]", journal: FileJournal) -> None:
     _stage(journal, "importing")
     _import_torch()
-    from tensorviz_worker import target
+    from tensorviz_worker import fake, target
     from tensorviz_worker.budget import Limits
     from tensorviz_worker.recorder import Recorder
 
@@ -49,22 +49,30 @@ def _attempt(plan: "dict[str, Any]", journal: FileJournal) -> None:
     path, roots, name = plan["file"], list(plan["roots"]), plan["target"]
     recorder = Recorder(journal, Limits(**plan["limits"]), plan["workspace"])
     file = recorder.sources.cite(path)
-    if name == target.SCRIPT:
-        chosen = _user_step("import_failed", lambda: target.script(path, roots))
-        _execution(journal, plan, file, chosen, ("none", None))
-        _run(journal, recorder, chosen.build)
-        return
-    module = _user_step("import_failed", lambda: target.load(path, roots))
-    chosen = target.resolve(module, name, path)
-    _stage(journal, "preparing")
-    with _fake_mode(plan["fake"]) as fake:
-        model = _user_step("target_failed", chosen.build)
-        if plan["mode"] != "as_is":
-            model.train(plan["mode"] == "train")
-        inputs = _inputs(plan, module, model, fake)
+    script = name == target.SCRIPT
+    load = target.script if script else target.load
+    loaded = _user_step("import_failed", lambda: load(path, roots))
+    with fake.mode(plan["fake"]) as mode:
+        if script:
+            _execution(journal, plan, file, loaded, ("none", None))
+            _run(journal, recorder, loaded.build)
+            return
+        chosen = target.resolve(loaded, name, path)
+        _stage(journal, "preparing")
+        model = _user_step("target_failed", lambda: _model(chosen, plan["mode"], mode))
+        inputs = _inputs(plan, loaded, model, mode)
         _execution(journal, plan, file, chosen, (inputs.kind, inputs.name))
         recorder.describe(model)
         _run(journal, recorder, lambda: model(*inputs.args, **inputs.kwargs))
+
+
+def _model(chosen: Any, training: str, mode: Any) -> Any:
+    from tensorviz_worker import fake
+
+    model = chosen.build()
+    if mode is not None:
+        fake.fake_state(mode, model)
+    return model if training == "as_is" else model.train(training == "train")
 
 
 def _import_torch() -> None:
@@ -106,8 +114,8 @@ def environment() -> "dict[str, Any]":
     }
 
 
-def _inputs(plan: "dict[str, Any]", module: Any, model: Any, fake: Any) -> Any:
-    from tensorviz_worker import inputs, target
+def _inputs(plan: "dict[str, Any]", module: Any, model: Any, mode: Any) -> Any:
+    from tensorviz_worker import fake, inputs, target
 
     asked = plan["inputs"]
     if asked is None:
@@ -120,26 +128,9 @@ def _inputs(plan: "dict[str, Any]", module: Any, model: Any, fake: Any) -> Any:
         if not callable(function):
             raise Refusal("inputs_missing", f"{file} has no function {name}", "check the name after --inputs FILE.py:")
         found = _user_step("inputs_failed", lambda: inputs.from_function(function, name))
-    return found if fake is None else found._replace(args=_faked(fake, found.args), kwargs=_faked(fake, found.kwargs))
-
-
-def _fake_mode(wanted: bool) -> Any:
-    if not wanted:
-        return contextlib.nullcontext()
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    return FakeTensorMode(allow_non_fake_inputs=True)
-
-
-def _faked(mode: Any, value: Any) -> Any:
-    import torch
-    from torch.utils._pytree import tree_map_only
-
-    return tree_map_only(
-        torch.Tensor,
-        lambda tensor: tensor if isinstance(tensor, torch._subclasses.FakeTensor) else mode.from_tensor(tensor),
-        value,
-    )
+    if mode is None:
+        return found
+    return found._replace(args=fake.fake_values(mode, found.args), kwargs=fake.fake_values(mode, found.kwargs))
 
 
 def _execution(

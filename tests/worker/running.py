@@ -48,6 +48,7 @@ def capture(
     inputs: tuple[Path, str] | None = None,
     python: str = sys.executable,
     mode: Mode = "eval",
+    fake: bool = False,
     timeout: float = 60.0,
     workspace: Path | None = None,
     limits: Limits | None = None,
@@ -62,6 +63,7 @@ def capture(
         inputs=InputFunction(file=str(inputs[0]), function=inputs[1]) if inputs else None,
         python=python,
         mode=mode,
+        fake=fake,
         timeout=float(timeout),
         limits=limits or Limits(),
     )

@@ -402,3 +402,14 @@ def test_names_from_the_users_code_are_escaped_in_the_notebook() -> None:
     hostile = type("<img src=x onerror=alert(1)>", (nn.Module,), {"forward": lambda _, x: x + 1})
     page = tensorviz.capture(hostile(), torch.ones(1))._repr_html_()
     assert "<img" not in page
+
+
+def test_a_program_that_survives_a_failing_root_call_is_recorded_in_full() -> None:
+    model = torch.nn.Linear(3, 3)
+    with tensorviz.record(model) as run:
+        with pytest.raises(RuntimeError):
+            model(torch.ones(2, 4))
+        model(torch.ones(2, 3))
+    assert run.status == "complete"
+    assert [call.status for call in run.snapshot.invocations] == ["failed", "completed"]
+    assert [diagnostic.disposition for diagnostic in run.snapshot.diagnostics] == ["suppressed"]

@@ -76,8 +76,6 @@ def _gaps(capture: Capture) -> Iterator[str]:
         yield "events were omitted"
     if capture.has_opaque or any(isinstance(e.after, OpaqueArgument) for o in snapshot.operations for e in o.effects):
         yield "an argument, a result or the outcome of a write is opaque"
-    if any(call.status == "failed" and call.parent is None for call in snapshot.invocations):
-        yield "a root call failed"
     if any(state.value is None for state in snapshot.state):
         yield "a parameter or buffer has no value"
     if any(is_unobserved(value.producer) for value in snapshot.values):

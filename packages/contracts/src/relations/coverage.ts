@@ -71,14 +71,13 @@ function* partialCapturesSayWhy(capture: Capture): Generator<Fault> {
 }
 
 function* gaps(capture: Capture): Generator<string> {
-  const { reasons, termination, coverage, operations, invocations, state, values } = capture.snapshot;
+  const { reasons, termination, coverage, operations, state, values } = capture.snapshot;
   if (reasons.length > 0) yield "a complete capture has no reasons";
   if (termination.kind !== "returned") yield "the run did not return";
   if (LISTS.some((field) => coverage[field].omitted !== 0)) yield "events were omitted";
   if (capture.hasOpaque || operations.some(({ effects }) => effects.some(({ after }) => after.kind === "opaque"))) {
     yield "an argument, a result or the outcome of a write is opaque";
   }
-  if (invocations.some(({ status, parent }) => status === "failed" && parent === null)) yield "a root call failed";
   if (state.some(({ value }) => value === null)) yield "a parameter or buffer has no value";
   if (values.some(({ producer }) => isUnobserved(producer))) yield "a tensor changed without a recorded operation";
 }
