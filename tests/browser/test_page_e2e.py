@@ -171,5 +171,5 @@ def test_a_file_that_is_not_there_is_refused_before_anything_runs(host: Host, op
     page = open_page(host.port, token=host.token)
     ask_for(page, "nowhere.py")
     alert = page.get_by_role("alert").filter(has_text="nowhere.py")
-    expect(alert).to_contain_text("Nothing was run")
+    expect(alert).to_contain_text("Nothing was run", timeout=30_000)
     expect(alert).to_contain_text("check the path")

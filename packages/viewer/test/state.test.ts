@@ -57,6 +57,11 @@ describe("the ledger", () => {
     ]);
   });
 
+  it("takes no older news of an attempt after newer ones", () => {
+    const ended = withEvent(state, { kind: "attempt", attempt: attempt("b", 2, "failed") });
+    expect(withEvent(ended, { kind: "attempt", attempt: attempt("b", 2) })).toEqual(ended);
+  });
+
   it("notes what runs, else what left no capture, else nothing", () => {
     expect(noteworthy(state)).toBeUndefined();
     const failed = withEvent(state, { kind: "attempt", attempt: attempt("b", 2, "failed") });

@@ -28,7 +28,22 @@ export function withEvent(ledger: Ledger, event: HostEvent): Ledger {
   }
 }
 
+/** The stages of a run in order. */
+export const STAGES = [
+  "queued",
+  "starting",
+  "importing",
+  "preparing",
+  "running",
+  "finishing",
+  "validating",
+  "ended",
+] as const satisfies readonly RunAttempt["stage"][];
+
+/** The answer to a request may come after the events that followed it, so news that are older are no news. */
 function withAttempt(attempts: readonly RunAttempt[], attempt: RunAttempt): readonly RunAttempt[] {
+  const known = attempts.find(({ id }) => id === attempt.id);
+  if (known && STAGES.indexOf(known.stage) > STAGES.indexOf(attempt.stage)) return attempts;
   const others = attempts.filter(({ id }) => id !== attempt.id);
   return [attempt, ...others].sort((a, b) => b.started - a.started);
 }

@@ -3,14 +3,14 @@ import type { RunAttempt } from "@tensorviz/contracts";
 import { useEffect } from "preact/hooks";
 import { duration, plural } from "../format/numbers";
 import { fileName, visible } from "../format/text";
-import { isRunning } from "../state/ledger";
+import { isRunning, STAGES } from "../state/ledger";
 import { useStore } from "../state/store";
 import { IconButton } from "./bits";
 import { Icon } from "./icons";
 import { Log, LogButton } from "./Log";
 import { ProblemText } from "./ProblemText";
 
-const STAGES = ["queued", "starting", "importing", "preparing", "running", "finishing", "validating"] as const;
+const STEPS = STAGES.slice(0, -1);
 
 const STAGE_TEXT: Record<RunAttempt["stage"], string> = {
   queued: "Waiting for a free worker",
@@ -45,7 +45,7 @@ function what({ request }: RunAttempt): string {
 
 function Progress({ attempt }: { attempt: RunAttempt }) {
   const now = useNow();
-  const at = STAGES.indexOf(attempt.stage as (typeof STAGES)[number]);
+  const at = STAGES.indexOf(attempt.stage);
   return (
     <>
       <p>
@@ -53,8 +53,8 @@ function Progress({ attempt }: { attempt: RunAttempt }) {
         <span role="status">{STAGE_TEXT[attempt.stage]}</span>
       </p>
       <p class="banner-more progress-line">
-        <span class="stages" role="img" aria-label={`Stage ${at + 1} of ${STAGES.length}: ${attempt.stage}`}>
-          {STAGES.map((stage, i) => (
+        <span class="stages" role="img" aria-label={`Stage ${at + 1} of ${STEPS.length}: ${attempt.stage}`}>
+          {STEPS.map((stage, i) => (
             <i key={stage} class={i < at ? "done" : i === at ? "now" : ""} title={stage} />
           ))}
         </span>

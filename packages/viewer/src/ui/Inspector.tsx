@@ -128,7 +128,13 @@ function EffectRow({ model, operation, effect }: { model: CaptureModel; operatio
 }
 
 function Version({ value }: { value: { version: number | null; logicalVersion: number } }) {
-  return <span class="muted"> {value.version === null ? `observation ${value.logicalVersion}` : `version ${value.version}`}</span>;
+  const counter = value.version === null ? "" : `version ${value.version}, `;
+  return (
+    <span class="muted">
+      {" "}
+      {counter}observation {value.logicalVersion}
+    </span>
+  );
 }
 
 function Source({ model, id }: { model: CaptureModel; id: string | null }) {
