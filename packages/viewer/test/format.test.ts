@@ -77,7 +77,7 @@ describe("arguments", () => {
   it("name parameters, mark origins and count equal results", () => {
     const addmm = snapshot.operations[3];
     expect(addmm && inputTokens(model, addmm)).toEqual([{ text: "f32[16,8]", name: "weight", origin: "state" }]);
-    expect(outputTokens(model, everything.output)[0]).toEqual({ text: "f32[4,8] ×2", origin: "computed" });
+    expect(outputTokens(model, everything.output)[0]).toEqual({ text: "2 × f32[4,8]", origin: "computed" });
   });
 
   it("count nothing that only looks equal", () => {

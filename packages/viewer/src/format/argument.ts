@@ -29,7 +29,7 @@ export function inputTokens(model: CaptureModel, call: Call): Token[] {
   return tokens;
 }
 
-/** The results of a call on one line. Equal descriptions in a row are counted: `f32[1,6,64] ×3`. */
+/** The results of a call on one line. Equal descriptions in a row are counted: `3 × f32[1,6,64]`. */
 export function outputTokens(model: CaptureModel, output: Argument | null): Token[] {
   if (output === null) return [];
   const runs: { token: Token; times: number }[] = [];
@@ -40,7 +40,7 @@ export function outputTokens(model: CaptureModel, output: Argument | null): Toke
   }
   return runs
     .slice(0, MAX_TOKENS)
-    .map(({ token, times }) => (times === 1 ? token : { ...token, text: `${token.text} ×${times}` }));
+    .map(({ token, times }) => (times === 1 ? token : { ...token, text: `${times} × ${token.text}` }));
 }
 
 /** Containers of tensors fall apart into their tensors; everything else is one piece. */
