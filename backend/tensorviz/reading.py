@@ -64,6 +64,7 @@ class Reader:
                 raise refusal("capture_rejected", "the process that reads captures ended while reading it") from error
             finally:
                 watchdog.cancel()
+                watchdog.join()
         return _result(answer, parts)
 
     def close(self) -> None:

@@ -239,6 +239,15 @@ def test_a_reader_that_leaves_early_is_no_error_to_speak_of(captures: Path) -> N
     process.stderr.close()
 
 
+def test_the_status_of_a_capture_stands_when_nobody_reads_about_it(tmp_path: Path) -> None:
+    process = start(write(tmp_path, bad=BAD), "capture", "bad.py", "--json")
+    for stream in (process.stdout, process.stderr):
+        assert stream is not None
+        stream.close()
+    assert process.wait(60) == 3
+    assert (tmp_path / "bad.capture.json").exists()
+
+
 # -- show and validate
 
 

@@ -18,7 +18,7 @@ from tensorviz.contracts.attempt import RunAttempt
 from tensorviz.contracts.base import encode
 from tensorviz.contracts.messages import AttemptEvent, HostEvent
 from tensorviz.edges import options
-from tensorviz.edges.signals import ending_on_signals
+from tensorviz.edges.signals import ending_on_signals, silence
 from tensorviz.errors import refusal
 from tensorviz.ledger import Retained
 from tensorviz.service import Service, read_capture, workspace_of
@@ -37,7 +37,10 @@ def capture(chosen: argparse.Namespace) -> int:
         found = service.retained(attempt.capture) if attempt.capture else None
     if found is not None:
         _write(out, found.data)
-    _report(attempt, found, out, time.monotonic() - started, chosen.json)
+    try:
+        _report(attempt, found, out, time.monotonic() - started, chosen.json)
+    except BrokenPipeError:  # the capture is written; nobody wants to hear more
+        silence()
     return _status(attempt, found)
 
 

@@ -9,6 +9,7 @@ import traceback
 
 from tensorviz import terminal
 from tensorviz.edges import options
+from tensorviz.edges.signals import silence
 from tensorviz.errors import Refused, problem
 
 REFUSED, INTERNAL, INTERRUPTED, CLOSED = 2, 70, 130, 1
@@ -29,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("tensorviz: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the flush at exit would raise again
+        silence()
         return CLOSED
     except Exception as error:
         return _internal(error)

@@ -1,5 +1,8 @@
-"""SIGTERM and a closed terminal unwind the stack like Ctrl-C does, so that everything is cleaned up."""
+"""How a command ends early: signals and closed pipes.
 
+SIGTERM and a closed terminal unwind the stack like Ctrl-C does, so that everything is cleaned up."""
+
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,3 +22,11 @@ def ending_on_signals() -> Iterator[None]:
 
 def _unwind(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
+
+
+def silence() -> None:
+    """For a reader that has left: whatever else is written goes nowhere, and the flush at exit does not fail."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    os.close(nowhere)
