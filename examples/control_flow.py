@@ -14,7 +14,6 @@ What to look for in the capture:
 import torch
 from torch import nn
 
-
 torch.manual_seed(0)  # the same weights, and so the same path, every time
 
 

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tensorviz import __version__, attempt_files, planning, supervisor
-from tensorviz.contracts.attempt import CaptureRequest, ExecutionPlan, Outcome, RunAttempt, Stage, digest, plan_digest
+from tensorviz.contracts.attempt import CaptureRequest, ExecutionPlan, Outcome, RunAttempt, Stage, plan_digest
+from tensorviz.contracts.base import digest
 from tensorviz.contracts.capture import Cancelled, CaptureSnapshot, TimedOut
 from tensorviz.contracts.messages import AttemptPage, CapturePage, HostEvent, HostInfo, StateEvent
 from tensorviz.contracts.problem import Problem
