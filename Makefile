@@ -1,6 +1,7 @@
 # `make` alone lists what there is. Every target prepares what it needs, and skips what is already there.
 
 PYTHON ?= python3
+PYTEST_ARGS ?= -n 2 --dist loadfile
 BIN := .venv/bin
 # Our own tools first; a Node that the set-up installed is among them.
 WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" PYTHON="$(CURDIR)/$(BIN)/python"

@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # playwright keeps an event loop running, which other tests must not find
 def browser() -> Iterator[Browser]:
     executable = os.environ.get("TENSORVIZ_CHROMIUM") or shutil.which("chromium")
     if executable is None:

@@ -28,7 +28,7 @@ TOKEN = "t0ken"
 LOG = "printed\n" * 1000
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Two captures of good.py and an attempt that failed."""
     workspace = write(tmp_path_factory.mktemp("web"), good=GOOD, broken="def (")
