@@ -1,7 +1,6 @@
 # `make` alone lists what there is. Every target prepares what it needs, and skips what is already there.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 2 --dist loadfile
 BIN := .venv/bin
 # Our own tools first; a Node that the set-up installed is among them.
 WITH_TOOLS := PATH="$(CURDIR)/$(BIN):$$PATH" PYTHON="$(CURDIR)/$(BIN)/python"
@@ -37,7 +36,7 @@ demo: python
 test: python
 	@$(PYTHON) tools/setup.py test
 	$(WITH_TOOLS) npm test
-	$(WITH_TOOLS) $(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(WITH_TOOLS) $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 check: python
 	@$(PYTHON) tools/setup.py check
