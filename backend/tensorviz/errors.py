@@ -73,6 +73,10 @@ TITLES: dict[ProblemCode, tuple[str, str | None]] = {
         "name the target that calls the model, or FILE.py:__main__ for the whole script",
     ),
     "worker_failed": ("The worker ended before it recorded anything", "the attempt's log has what it printed"),
+    "output_not_written": (
+        "The capture could not be written",
+        "choose another file, or make room, and run it again",
+    ),
     "capture_rejected": (
         "What the worker wrote is not a valid capture",
         "run it again; if it happens again, please report it with the file",

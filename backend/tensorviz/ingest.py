@@ -248,13 +248,31 @@ def _refuse_if_nothing(parts: _Parts, ended: Ended) -> None:
     if parts.operations or parts.calls:
         return
     if "finish" in parts.single:
-        raise refusal("nothing_recorded", "the program ran and called no module and no torch operation")
+        raise _nothing_recorded(parts)
     if isinstance(ended, TimedOut):
         raise refusal("timed_out", f"nothing was recorded within {ended.seconds:g} s")
     if isinstance(ended, Cancelled):
         raise refusal("cancelled", "the attempt was cancelled before anything was recorded")
     how = f"exited with status {ended.code}" if isinstance(ended, Exited) else f"was ended by {ended.signal}"
     raise refusal("worker_failed", f"the worker {how} before anything was recorded")
+
+
+def _nothing_recorded(parts: _Parts) -> Exception:
+    spent = [code for code in parts.gaps if code.endswith("_limit")]
+    if spent:
+        return refusal(
+            "nothing_recorded",
+            f"nothing fits before the first event ({', '.join(spent)})",
+            "raise the budget that is named, such as --max-bytes",
+        )
+    diagnostics = parts.tables["diagnostic"]
+    if diagnostics:
+        return refusal(
+            "nothing_recorded",
+            f"the program raised {diagnostics[-1]['exception']} before anything could be recorded",
+            "the attempt's log has the traceback",
+        )
+    return refusal("nothing_recorded", "the program ran and called no module and no torch operation")
 
 
 # -- the document

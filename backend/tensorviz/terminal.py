@@ -34,6 +34,7 @@ REASONS: dict[ReasonCode, str] = {
     "unobserved_write": "a tensor changed without a recorded operation",
     "escaped_storage": "the memory of a tensor was handed out, as by numpy(), and may have been written there",
     "compiled_region": "compiled code ran, whose kernels the dispatcher does not show",
+    "unobserved_process": "work may have run in a process that was started, which was not recorded",
     "unobserved_thread": "work may have run on a thread that was not recorded",
     "lazy_state": "a parameter or buffer had no value when the model was entered",
     "instrumentation_error": "the recorder itself failed; the program was not disturbed",

@@ -66,7 +66,7 @@ class ArgumentEncoder:
 
     def encode(self, value: Any, path: Any) -> str:
         """The tree of one argument or result that sits at ``path``."""
-        if isinstance(value, Tensor):
+        if _is_tensor(value):
             return self._reference(value, path)
         scalar = self._scalars.get(type(value))
         if scalar is not None:
@@ -79,12 +79,14 @@ class ArgumentEncoder:
         self._items += 1
         if self._items > self._max_items:
             return opaque(type(value), "item_limit")
-        if isinstance(value, Tensor):
+        if _is_tensor(value):
             return self._reference(value, path)
         kind = type(value)
         scalar = self._scalars.get(kind)
         if scalar is not None:
             return scalar(value)
+        if not _tells_its_class(value):
+            return opaque(kind, "unsupported_type")
         if isinstance(value, enum.Enum):
             return f'{{"kind":"enum","type":{quote(type_name(kind))},"name":{quote(_enum_name(value))}}}'
         if isinstance(value, torch.ScriptObject) and value._type().qualified_name() == _PROFILER_RANGE:
@@ -96,6 +98,8 @@ class ArgumentEncoder:
             return opaque(kind, "cycle")
         if depth >= self._depth or level >= _MAX_LEVEL:
             return opaque(kind, "depth_limit")
+        if self._items + _stored_length(value) > self._max_items:
+            return opaque(kind, "item_limit")
         self._open.append(id(value))
         try:
             return reader(value, path, depth + 1, level)
@@ -182,6 +186,29 @@ class ArgumentEncoder:
         return self._str(str.__str__(value)) if isinstance(value, str) else None
 
 
+def _is_tensor(value: Any) -> bool:
+    try:
+        return isinstance(value, Tensor)
+    except Exception:  # isinstance asks the object for its class
+        return False
+
+
+def _tells_its_class(value: Any) -> bool:
+    """Whether isinstance can be asked. A proxy may raise, as one without a request does in a web framework."""
+    try:
+        return isinstance(value.__class__, type)
+    except Exception:
+        return False
+
+
+def _stored_length(value: Any) -> int:
+    if isinstance(value, list):
+        return list.__len__(value)
+    if isinstance(value, tuple):
+        return tuple.__len__(value)
+    return dict.__len__(value) if isinstance(value, dict) else 0
+
+
 def _enum_name(value: enum.Enum) -> str:
     return str(value.__dict__.get("_name_") or value.__dict__.get("_value_"))[:1024] or "?"
 
@@ -216,6 +243,10 @@ def _stored_items(value: "dict[Any, Any]") -> "Iterator[tuple[Any, Any]]":
 
 def _dataclass_fields(value: Any) -> "tuple[str, ...] | None":
     fields = getattr(type(value), "__dataclass_fields__", None)
-    if not isinstance(fields, dict) or not isinstance(getattr(value, "__dict__", None), dict):
+    if not isinstance(fields, dict):
         return None
-    return tuple(fields)
+    try:
+        stored = object.__getattribute__(value, "__dict__")
+    except AttributeError:  # one with slots
+        return None
+    return tuple(fields) if isinstance(stored, dict) else None

@@ -8,17 +8,20 @@ _DEVICE_READ = "prim.device.default"
 
 
 class Recipe(NamedTuple):
-    """``writes`` are the arguments that the operator may write: position and name of each."""
+    """``writes`` are the arguments that the operator may write: position and name of each.
+
+    With ``training_argument``, it writes them only when the argument at that position is true.
+    """
 
     target: str
     schema: "str | None"
     writes: "tuple[tuple[int, str], ...]"
     recorded: bool = True
-    only_in_training: bool = False
+    training_argument: "int | None" = None
 
 
-_RUNNING_STATISTICS = ((3, "running_mean"), (4, "running_var"))
-_TRAINING_ARGUMENT = 5
+_STATISTICS = ("running_mean", "running_var")
+_TRAINING = ("training", "train", "use_input_stats")
 
 
 def recipe_of(func: Any) -> Recipe:
@@ -27,21 +30,24 @@ def recipe_of(func: Any) -> Recipe:
     schema = getattr(func, "_schema", None)
     if schema is None:
         return Recipe(target, None, ())
-    if func in (torch.ops.aten.native_batch_norm.default, torch.ops.aten.cudnn_batch_norm.default):
-        # The kernels update the running statistics in training, and the schemas do not say so.
-        return Recipe(target, str(schema), _RUNNING_STATISTICS, only_in_training=True)
+    text = str(schema)[:16384]
+    names = [argument.name for argument in schema.arguments]
     writes = tuple(
         (index, argument.name)
         for index, argument in enumerate(schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     )
-    return Recipe(target, str(schema)[:16384], writes, target != _DEVICE_READ)
+    training = next((names.index(name) for name in _TRAINING if name in names), None)
+    if not writes and training is not None and all(name in names for name in _STATISTICS):
+        # Normalizations update their running statistics in training, and some schemas do not say so.
+        return Recipe(target, text, tuple((names.index(name), name) for name in _STATISTICS), True, training)
+    return Recipe(target, text, writes, target != _DEVICE_READ)
 
 
 def written_arguments(recipe: Recipe, args: Any, kwargs: Any) -> "list[tuple[tuple[str | int, ...], Any]]":
     """Path and tensor of each operand that the call may write; a list argument contributes each of its tensors."""
     found: list[tuple[tuple[str | int, ...], Any]] = []
-    if recipe.only_in_training and args[_TRAINING_ARGUMENT] is not True:
+    if recipe.training_argument is not None and not _trains(args, recipe.training_argument):
         return found
     for index, name in recipe.writes:
         if index < len(args):
@@ -49,6 +55,11 @@ def written_arguments(recipe: Recipe, args: Any, kwargs: Any) -> "list[tuple[tup
         elif name in kwargs:
             _collect(kwargs[name], ("kwargs", list(kwargs).index(name), "value"), found)
     return found
+
+
+def _trains(args: Any, index: int) -> bool:
+    """An argument that is not where the schema has it was given by name: then the write is assumed."""
+    return index >= len(args) or args[index] is True
 
 
 def _collect(value: Any, path: Any, found: "list[Any]") -> None:

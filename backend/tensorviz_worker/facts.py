@@ -70,6 +70,8 @@ class Facts:
         if self._budget.omits("operations", "operation_limit", self._operations, self._limits.operations):
             return None
         self._values.come_from(None)
+        if recipe.writes and not recipe.target.startswith("aten."):
+            self._values.accept_version(tensor for _, tensor in written_arguments(recipe, args, kwargs))
         arguments = self._arguments(args, kwargs)
         if self._budget.omits_bytes("operations", len(arguments)):
             return None
@@ -232,6 +234,15 @@ class Facts:
         self._values.settle()
         diagnostic = self._diagnose(error, None) if error is not None else None
         self._write(f'{{"finish":{to_json({"diagnostic": diagnostic, "omitted": self._budget.omitted})}}}')
+
+    def forget(self, *swapped: Any) -> None:
+        """These tensors change behind our back: what they become is seen at their next use."""
+        self.gap("unobserved_write")
+        for tensor in swapped:
+            self._values.forget(tensor)
+
+    def forget_all(self) -> None:
+        self._values.forget_all()
 
     def finish_broken(self, kind: type) -> None:
         """Our own failure ended the recording: what follows it is missing and was not counted."""

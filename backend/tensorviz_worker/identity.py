@@ -61,6 +61,17 @@ class Identities:
         ref = self.tensors.get(id(tensor))
         return ref if ref is not None and ref() is tensor else None
 
+    def forget(self, tensor: Any) -> None:
+        """Drops every reference to the tensor: when it is met again it is another object."""
+        ref = self.find(tensor)
+        if ref is not None:
+            self._forget_tensor(ref)
+
+    def clear(self) -> None:
+        for ref in list(self.tensors.values()):
+            self._forget_tensor(ref)
+        self._storages.clear()
+
     def add(self, tensor: Any) -> TensorRef:
         ref = TensorRef(tensor, self._forget_tensor)
         ref.key = id(tensor)

@@ -2,8 +2,8 @@
 
 In order: ``--inputs FILE.py:FUNCTION``; ``example_inputs`` or ``get_inputs`` in the file; ``example_input_array``
 (Lightning), ``example_inputs`` or ``dummy_inputs`` (transformers) on the model; nothing, when ``forward`` needs none.
-A dict is keyword arguments, a list or tuple is positional ones, ``(args, kwargs)`` is both, anything else is the one
-argument.
+A dict with names as keys is keyword arguments, a list or tuple is positional ones, ``(args, kwargs)`` is both, anything
+else is the one argument.
 """
 
 import inspect
@@ -48,7 +48,7 @@ def by_convention(module: types.ModuleType, model: Any) -> Inputs:
 
 
 def to_call(value: Any) -> "tuple[tuple[Any, ...], dict[str, Any]]":
-    if isinstance(value, dict):
+    if _is_kwargs(value):
         return (), dict(value)
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (list, tuple)) and _is_kwargs(value[1]):
         return tuple(value[0]), dict(value[1])

@@ -55,7 +55,7 @@ def _attempt(plan: "dict[str, Any]", journal: FileJournal) -> None:
     with fake.mode(plan["fake"]) as mode:
         if script:
             _execution(journal, plan, file, loaded, ("none", None))
-            _run(journal, recorder, loaded.build)
+            _run(journal, recorder, loaded.build, is_script=True)
             return
         chosen = target.resolve(loaded, name, path)
         _stage(journal, "preparing")
@@ -151,14 +151,14 @@ def _execution(
     journal.write(f'{{"execution":{to_json(record)}}}')
 
 
-def _run(journal: FileJournal, recorder: Any, call: Any) -> None:
+def _run(journal: FileJournal, recorder: Any, call: Any, is_script: bool = False) -> None:
     _stage(journal, "running")
     error: BaseException | None = None
     recorder.start()
     try:
         call()
     except SystemExit as exit_:
-        error = None if exit_.code in (None, 0) else exit_
+        error = None if is_script and exit_.code in (None, 0) else exit_
     except BaseException as raised:
         error = raised
     recorder.stop(error)
@@ -177,7 +177,7 @@ def _user_step(code: str, step: Any) -> Any:
         raise
     except SyntaxError as error:
         _print_traceback(error)
-        place = f"{error.filename}:{error.lineno}"
+        place = f"{error.filename}:{error.lineno}" if error.lineno else "the file"
         raise Refusal("syntax_error", f"{error.msg} ({place})", f"mend {place} and run it again") from error
     except SystemExit as error:
         raise Refusal(

@@ -82,6 +82,8 @@ class ParameterCounter:
             if id(current) in seen_modules:
                 continue
             seen_modules.add(id(current))
+            if isinstance(current, torch.jit.ScriptModule):  # its parameters are not in Python's tables
+                return None, "unsupported_metadata"
             for _, parameter in parameters(current):
                 if id(parameter) in seen:
                     continue

@@ -4,19 +4,26 @@ Calls of modules are recorded. Threads, memory that is handed out (``numpy()``) 
 prevented: what happens there is not seen, and the capture has to say so.
 """
 
+import _thread
+import multiprocessing.process
+import os
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
 
+_is_compiling = torch.compiler.is_dynamo_compiling
 _HANDS_OUT_MEMORY = ("numpy", "__dlpack__")
 _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY = ("data_ptr", "untyped_storage", "storage", "__setstate__")
 """torch uses these itself; only a call from other code than torch's counts."""
 _ABSENT = object()
 
 
+_OTHER_THREADS = ((threading.Thread, "start"), (ThreadPoolExecutor, "submit"), (_thread, "start_new_thread"))
+_OTHER_PROCESSES = ((os, "fork"), (multiprocessing.process.BaseProcess, "start"))
 _COMPILED_CODE = ("torch._inductor.output_code", "torch._inductor.codecache")
 """Where ``CompiledFxGraph`` is, in newer and in older torch. It is loaded by the first compilation."""
 
@@ -32,13 +39,20 @@ class Patches:
         self,
         call: "Callable[..., Any]",
         on_thread: "Callable[[], None]",
+        on_process: "Callable[[], None]",
         on_escape: "Callable[[], None]",
         on_compiled: "Callable[[], None]",
+        on_swap: "Callable[[Any, Any], None]",
         is_citable: "Callable[[Any], bool]",
     ) -> None:
         """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code not of torch."""
         self._replace(torch.nn.Module, "__call__", _calling(torch.nn.Module.__call__, call))
-        self._replace(threading.Thread, "start", _noticed(threading.Thread.start, on_thread, _always))
+        for owner, name in _OTHER_THREADS:
+            self._replace(owner, name, _noticed(getattr(owner, name), on_thread, _always))
+        for owner, name in _OTHER_PROCESSES:
+            if hasattr(owner, name):
+                self._replace(owner, name, _noticed(getattr(owner, name), on_process, _always))
+        self._replace(torch.utils, "swap_tensors", _before(torch.utils.swap_tensors, on_swap))
         for name in _HANDS_OUT_MEMORY:
             self._replace(torch.Tensor, name, _noticed(getattr(torch.Tensor, name), on_escape, _always))
         for name in _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY:
@@ -77,17 +91,42 @@ def _always(_: Any) -> bool:
     return True
 
 
+def leave_uncompiled(code: Any, below: bool = False) -> None:
+    """Has torch.compile pass over a function of ours that it meets while it follows the program, and all it calls.
+
+    Without ``below``, what the function calls is the program's again.
+    """
+    try:
+        from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
+    except ImportError:  # an older torch, which looks at our frames and gives up on them by itself
+        return
+    inner = _FrameAction.SKIP if below else _FrameAction.DEFAULT
+    set_code_exec_strategy(code, _FrameExecStrategy(_FrameAction.SKIP, inner))
+
+
 def _calling(original: Any, call: "Callable[..., Any]") -> Any:
     def calling(module: Any, *args: Any, **kwargs: Any) -> Any:
+        if _is_compiling():  # torch.compile follows the call, and must find nothing of ours there
+            return original(module, *args, **kwargs)
         return call(original, module, args, kwargs)
 
+    leave_uncompiled(calling.__code__)
     return calling
 
 
 def _noticed(original: Any, notice: "Callable[[], None]", counts: "Callable[[Any], bool]") -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if counts(sys._getframe(1).f_code):
+    def noticing(*args: Any, **kwargs: Any) -> Any:
+        if not _is_compiling() and counts(sys._getframe(1).f_code):
             notice()
-        return original(self, *args, **kwargs)
+        return original(*args, **kwargs)
 
-    return method
+    leave_uncompiled(noticing.__code__)
+    return noticing
+
+
+def _before(original: Any, step: "Callable[[Any, Any], None]") -> Any:
+    def after_step(first: Any, second: Any) -> Any:
+        step(first, second)
+        return original(first, second)
+
+    return after_step

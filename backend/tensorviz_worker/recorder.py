@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from tensorviz_worker import facts
 from tensorviz_worker.budget import Budget, Limits
 from tensorviz_worker.facts import Facts
-from tensorviz_worker.patches import Patches
+from tensorviz_worker.patches import Patches, leave_uncompiled
 from tensorviz_worker.sources import SourceMap
 
 _function_modes = torch._C._len_torch_function_stack
@@ -74,6 +74,13 @@ def _call(original: Any, module: Any, args: Any, kwargs: Any) -> Any:
     return output
 
 
+def _forget(*swapped: Any) -> None:
+    """torch swaps two tensors only when nobody has a weak reference to either."""
+    recorder = _recorders.get(threading.get_ident())
+    if recorder is not None:
+        recorder.guarded(recorder.facts.forget, *swapped)
+
+
 def _notice(code: str) -> "Callable[[], None]":
     def notice() -> None:
         recorder = _recorders.get(threading.get_ident())
@@ -106,8 +113,10 @@ class Recorder:
             _patches.install(
                 _call,
                 _notice("unobserved_thread"),
+                _notice("unobserved_process"),
                 _notice("escaped_storage"),
                 _notice("compiled_region"),
+                _forget,
                 self.sources.is_citable,
             )
         _recorders[self._thread] = self
@@ -122,6 +131,7 @@ class Recorder:
         self.guarded(self.facts.finish, error)
         if self.failure is not None:
             self.facts.finish_broken(type(self.failure))
+        self.facts.forget_all()
 
     def describe(self, root: Any) -> None:
         """Registers a module and all below it before it is first called."""
@@ -142,3 +152,8 @@ class Recorder:
             return None
         finally:
             self._busy = False
+
+
+leave_uncompiled(_Mode.__torch_dispatch__.__code__)
+leave_uncompiled(_call.__code__)
+leave_uncompiled(Recorder.guarded.__code__, below=True)

@@ -3,6 +3,7 @@
 Facts that autograd and the version counter complete after the dispatch has returned are settled at the next event.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor
@@ -63,6 +64,21 @@ class Values:
         if ref is not None:
             return ref, None
         return None, "value_limit" if "value_limit" in text else "unsupported_tensor"
+
+    def accept_version(self, tensors_: "Iterable[Tensor]") -> None:
+        """A custom operator counts its own write before it is dispatched, so that is no write that nobody saw."""
+        for tensor in tensors_:
+            ref = self.find(tensor)
+            if ref is not None and ref.plain:
+                ref.version = tensor._version
+
+    def forget(self, tensor: Tensor) -> None:
+        self._unsettled = [ref for ref in self._unsettled if ref() is not tensor]
+        self._identities.forget(tensor)
+
+    def forget_all(self) -> None:
+        self._unsettled.clear()
+        self._identities.clear()
 
     def next_version(self, ref: TensorRef, tensor: Tensor, producer: str) -> str:
         """Gives a known tensor its next value; opaque when there is no budget or nothing can be read."""

@@ -399,3 +399,21 @@ def test_help_of_every_command_has_examples_or_says_its_exit_status(capsys: pyte
         out = capsys.readouterr().out
         assert left.value.code == 0
         assert re.search(r"^(examples|exit status):", out, re.MULTILINE), asked
+
+
+def test_a_capture_never_takes_the_place_of_what_it_was_made_from(tmp_path: Path) -> None:
+    write(tmp_path, good=GOOD)
+    before = (tmp_path / "good.py").read_bytes()
+    done = tensorviz(tmp_path, "capture", "good.py", "--out", "good.py")
+    assert done.returncode == 2
+    assert "is what would be run" in done.stderr
+    assert (tmp_path / "good.py").read_bytes() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no full device here")
+def test_an_output_that_cannot_be_written_is_said_and_is_no_capture(tmp_path: Path) -> None:
+    write(tmp_path, good=GOOD)
+    done = tensorviz(tmp_path, "capture", "good.py", "--out", "/dev/full")
+    assert done.returncode == 4
+    assert "output_not_written" in done.stderr
+    assert Path("/dev/full").is_char_device()

@@ -1,8 +1,11 @@
 """What happens where the recorder cannot see leaves a capture that says so, and torch as it was."""
 
+import os
 import shutil
 import threading
+import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -94,3 +97,102 @@ def test_torch_is_as_it_was_after_a_recording() -> None:
     before = [(name in owner.__dict__, getattr(owner, name)) for owner, name in watched]
     tensorviz.capture(nn.Linear(3, 3), torch.ones(2, 3))
     assert [(name in owner.__dict__, getattr(owner, name)) for owner, name in watched] == before
+
+
+def test_a_pool_that_was_there_before_the_recording_is_disclosed() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        assert reasons(lambda x: x + pool.submit(lambda: x * 2).result()) == ["unobserved_thread"]
+
+
+def test_a_forked_process_is_disclosed() -> None:
+    def forks(x: torch.Tensor) -> torch.Tensor:
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        return x + 1
+
+    assert reasons(forks) == ["unobserved_process"]
+
+
+@pytest.mark.parametrize("kind", [nn.BatchNorm1d, lambda width: nn.InstanceNorm1d(width, track_running_stats=True)])
+def test_running_statistics_are_written_even_where_no_schema_says_so(kind: Callable[[int], nn.Module]) -> None:
+    model = kind(3)
+    with torch.inference_mode():
+        capture = tensorviz.capture(model, torch.randn(2, 3, 4)).snapshot
+    assert capture.status == "complete"
+    written = {effect.before for operation in capture.operations for effect in operation.effects}
+    assert {"running_mean", "running_var"} <= {state.paths[0].path for state in capture.state if state.value in written}
+
+
+def test_a_custom_operator_that_counts_its_write_early_has_one_effect() -> None:
+    @torch.library.custom_op("tensorviz_tests::add_one_", mutates_args={"x"})
+    def add_one(x: torch.Tensor) -> None:
+        x.add_(1)
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        copy = x.clone()
+        add_one(copy)
+        return copy
+
+    capture = tensorviz.capture(Runs(forward), torch.ones(2, 3)).snapshot
+    assert capture.status == "complete"
+    (effect,) = next(o for o in capture.operations if "add_one" in o.target).effects
+    assert effect.argument == ("args", 0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_was_compiled_before_runs_as_it_does_unrecorded() -> None:
+    model = nn.Linear(3, 3)
+    compiled = torch.compile(model, fullgraph=True, backend="eager")
+    x = torch.ones(2, 3)
+    with tensorviz.record(model) as run:
+        result = compiled(x)
+    assert torch.equal(result, compiled(x))
+    assert [operation.target for operation in run.snapshot.operations][-1] == "aten.addmm.default"
+
+
+def test_tensors_can_be_swapped_while_they_are_recorded() -> None:
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    expected = second.weight.detach().clone()
+    with tensorviz.record(first) as run:
+        first(torch.ones(1, 3))
+        torch.utils.swap_tensors(first.weight, second.weight)
+        first(torch.ones(1, 3))
+    assert torch.equal(first.weight, expected)
+    assert "unobserved_write" in {reason.code for reason in run.snapshot.reasons}
+
+
+def test_an_argument_that_does_not_tell_its_class_is_opaque_and_costs_nothing_else() -> None:
+    class Proxy:
+        __class__ = property(lambda self: 1 / 0)  # type: ignore[assignment]
+
+    class Takes(nn.Module):
+        def forward(self, x: torch.Tensor, proxy: object) -> torch.Tensor:
+            return x + 1
+
+    capture = tensorviz.capture(Takes(), torch.ones(2), Proxy()).snapshot
+    assert [reason.code for reason in capture.reasons] == ["unsupported_argument"]
+    assert len(capture.operations) == 1
+
+
+def test_a_huge_argument_is_cut_before_it_spends_the_budget_of_everything_else() -> None:
+    class Takes(nn.Module):
+        def forward(self, x: torch.Tensor, numbers: list[int]) -> torch.Tensor:
+            return x + numbers[0]
+
+    capture = tensorviz.capture(Takes(), torch.ones(2), list(range(10**6))).snapshot
+    assert [reason.code for reason in capture.reasons] == ["argument_limit"]
+    assert len(capture.operations) == 1
+
+
+def test_a_scripted_module_does_not_claim_to_have_no_parameters() -> None:
+    capture = tensorviz.capture(nn.Sequential(nn.Linear(3, 3)), torch.ones(1, 3)).snapshot
+    assert capture.invocations[0].parameterCount == 12
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scripted = torch.jit.script(nn.Linear(3, 3))
+    capture = tensorviz.capture(scripted, torch.ones(1, 3)).snapshot
+    assert capture.invocations[0].parameterCount is None
+    assert capture.invocations[0].parameterCountUnavailable == "unsupported_metadata"

@@ -51,6 +51,7 @@ ReasonCode = Literal[
     "unobserved_write",  # a tensor changed without a recorded operation
     "escaped_storage",  # the memory of a tensor was handed out, as by numpy(); what is done there is not seen
     "compiled_region",  # compiled code ran, whose kernels the dispatcher does not show
+    "unobserved_process",  # work may have run in a process that was started, which was not recorded
     "unobserved_thread",  # work may have run on a thread that was not recorded
     "lazy_state",  # a parameter or buffer without a value at entry
     "instrumentation_error",  # the recorder itself failed; the program was not disturbed

@@ -29,6 +29,7 @@ ProblemCode = Literal[
     "inputs_failed",
     "nothing_recorded",
     "worker_failed",  # the worker ended before it recorded anything
+    "output_not_written",  # there is a capture, and the file asked for cannot hold it
     "capture_rejected",  # what the worker wrote is not a valid capture
     "timed_out",
     "cancelled",

@@ -1,9 +1,8 @@
 """`tensorviz capture`: one attempt without a host."""
 
 import argparse
+import errno
 import os
-import secrets
-import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -14,13 +13,14 @@ import orjson
 from rich.console import Console
 
 from tensorviz import terminal
-from tensorviz.contracts.attempt import RunAttempt
+from tensorviz.contracts.attempt import InputFunction, RunAttempt
 from tensorviz.contracts.base import encode
 from tensorviz.contracts.messages import AttemptEvent, HostEvent
 from tensorviz.edges import options
 from tensorviz.edges.signals import ending_on_signals, silence
-from tensorviz.errors import refusal
+from tensorviz.errors import Refused, refusal
 from tensorviz.ledger import Retained
+from tensorviz.output import not_writable, write_whole
 from tensorviz.service import Service, read_capture, workspace_of
 
 COMPLETE, REFUSED, PARTIAL, NO_CAPTURE = 0, 2, 3, 4
@@ -29,14 +29,18 @@ COMPLETE, REFUSED, PARTIAL, NO_CAPTURE = 0, 2, 3, 4
 def capture(chosen: argparse.Namespace) -> int:
     here = Path.cwd()
     request = options.capture_request(chosen, here)
-    out = _destination(chosen, Path(request.file))
+    out = _destination(chosen, Path(request.file), request.inputs)
     started = time.monotonic()
     with ending_on_signals(), Service(workspace_of(Path(request.file), here)) as service:
         with _progress(service, terminal.console(sys.stderr)):
             attempt = service.attempt_with_log(service.capture(request).id)
         found = service.retained(attempt.capture) if attempt.capture else None
-    if found is not None:
-        _write(out, found.data)
+    try:
+        if found is not None:
+            _write(out, found.data)
+    except Refused as refused:
+        terminal.show_problem(terminal.console(sys.stderr), refused.problem)
+        return NO_CAPTURE
     try:
         _report(attempt, found, out, time.monotonic() - started, chosen.json)
     except BrokenPipeError:  # the capture is written; nobody wants to hear more
@@ -53,7 +57,7 @@ def _status(attempt: RunAttempt, found: Retained | None) -> int:
 # -- output
 
 
-def _destination(chosen: argparse.Namespace, file: Path) -> Path | None:
+def _destination(chosen: argparse.Namespace, file: Path, inputs: InputFunction | None) -> Path | None:
     """None is standard output. Refuses early what could not be written late."""
     if chosen.out == "-":
         if chosen.json:
@@ -63,25 +67,24 @@ def _destination(chosen: argparse.Namespace, file: Path) -> Path | None:
     if out.is_dir() or not os.access(out.absolute().parent, os.W_OK | os.X_OK):
         hint = "choose another file with --out, or - for standard output"
         raise refusal("invalid_request", f"{out} cannot be written", hint)
+    if out.resolve() in (file.resolve(), Path(inputs.file).resolve() if inputs else None):
+        raise refusal("invalid_request", f"{out} is what would be run", "choose another file with --out")
     return out
 
 
 def _write(out: Path | None, data: bytes) -> None:
-    """Whole or not at all, except on devices and pipes."""
-    if out is None:
+    if out is not None:
+        write_whole(out, data)
+        return
+    try:
         sys.stdout.buffer.write(data + b"\n")
         sys.stdout.buffer.flush()
-        return
-    if out.exists() and not stat.S_ISREG(out.stat().st_mode):
-        out.write_bytes(data)
-        return
-    target = out.resolve()
-    scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        scratch.write_bytes(data)
-        scratch.replace(target)
-    finally:
-        scratch.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise
+    except (OSError, AttributeError) as error:  # a standard output that is closed is None
+        silence(1)
+        cause = error if isinstance(error, OSError) else OSError(errno.EBADF, "it is closed")
+        raise not_writable("standard output", cause) from error
 
 
 def _report(attempt: RunAttempt, found: Retained | None, out: Path | None, seconds: float, as_json: bool) -> None:

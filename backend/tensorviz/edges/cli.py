@@ -1,4 +1,7 @@
-"""The command line. docs/cli.md documents every command, option and exit status."""
+"""The command line. docs/cli.md documents every command, option and exit status.
+
+Nothing heavy is imported before ``main`` runs, so that an interrupt at any time ends the command as it should.
+"""
 
 import argparse
 import importlib
@@ -6,17 +9,28 @@ import logging
 import os
 import sys
 import traceback
+from typing import TYPE_CHECKING
 
-from tensorviz import terminal
-from tensorviz.edges import options
-from tensorviz.edges.signals import silence
-from tensorviz.errors import Refused, problem
+if TYPE_CHECKING:
+    from tensorviz.contracts.problem import Problem
 
 REFUSED, INTERNAL, INTERRUPTED, CLOSED = 2, 70, 130, 1
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Never raises, except SystemExit for --help, for wrong options and for SIGTERM."""
+    try:
+        return _main(arguments)
+    except KeyboardInterrupt:
+        print("tensorviz: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _main(arguments: list[str] | None) -> int:
+    from tensorviz.edges import options
+    from tensorviz.edges.signals import silence
+    from tensorviz.errors import Refused
+
     if os.environ.get("TENSORVIZ_DEBUG"):
         logging.basicConfig(level=logging.DEBUG, format="%(name)s: %(message)s")
         logging.getLogger("asyncio").setLevel(logging.WARNING)
@@ -24,11 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(chosen)
     except Refused as refused:
-        terminal.show_problem(terminal.console(sys.stderr), refused.problem)
+        _show(refused.problem)
         return REFUSED
-    except KeyboardInterrupt:
-        print("tensorviz: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:
         silence()
         return CLOSED
@@ -37,11 +48,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _internal(error: Exception) -> int:
+    from tensorviz.errors import problem
+
     if os.environ.get("TENSORVIZ_DEBUG"):
         traceback.print_exc()
-    found = problem("internal_error", f"{type(error).__name__}: {error}")
-    terminal.show_problem(terminal.console(sys.stderr), found)
+    _show(problem("internal_error", f"{type(error).__name__}: {error}"))
     return INTERNAL
+
+
+def _show(found: "Problem") -> None:
+    from tensorviz import terminal
+
+    terminal.show_problem(terminal.console(sys.stderr), found)
 
 
 def _run(chosen: argparse.Namespace) -> int:

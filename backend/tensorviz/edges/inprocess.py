@@ -20,6 +20,7 @@ from tensorviz.contracts.capture import CaptureSnapshot, Exited, Limits
 from tensorviz.contracts.validate import parse_capture
 from tensorviz.errors import Refused
 from tensorviz.ingest import Ingested, Origin, assemble
+from tensorviz.output import write_whole
 from tensorviz.views.outline import to_html, to_text
 from tensorviz_worker import budget
 from tensorviz_worker.journal import MemoryJournal, to_json
@@ -57,15 +58,9 @@ class Recording:
         return self._returned
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the canonical JSON, whole or not at all."""
-        target = Path(path)
-        scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        try:
-            scratch.write_bytes(self._done().data)
-            scratch.replace(target)
-        finally:
-            scratch.unlink(missing_ok=True)
-        return target
+        """Writes the canonical JSON, whole or not at all. Raises Refused when it cannot be written."""
+        write_whole(Path(path), self._done().data)
+        return Path(path)
 
     def __repr__(self) -> str:
         if self._ingested is None:
@@ -83,7 +78,7 @@ class Recording:
         return self._ingested
 
 
-def capture(model: torch.nn.Module, *args: Any, limits: Limits | None = None, **kwargs: Any) -> Recording:
+def capture(model: torch.nn.Module, /, *args: Any, limits: Limits | None = None, **kwargs: Any) -> Recording:
     """Calls ``model(*args, **kwargs)`` once and records it. An exception of the model's is kept in ``error``."""
     run = Recording()
     try:
@@ -98,9 +93,11 @@ def capture(model: torch.nn.Module, *args: Any, limits: Limits | None = None, **
 
 @contextmanager
 def record(
-    model: torch.nn.Module, *, limits: Limits | None = None, into: Recording | None = None
+    model: torch.nn.Module | None = None, *, limits: Limits | None = None, into: Recording | None = None
 ) -> Iterator[Recording]:
-    """Records everything this thread runs inside the block; ``model`` tells which modules and parameters have names.
+    """Records everything this thread runs inside the block.
+
+    The parameters and modules of ``model`` have their names from the start; those of any other, once it is called.
 
     An exception leaves the block as it would without us, after what was seen is safe in the recording.
     """
@@ -110,7 +107,8 @@ def record(
     recorder = Recorder(journal, budget.Limits(**limits.model_dump()), os.getcwd())
     journal.write(f'{{"environment":{to_json(environment())}}}')
     journal.write(f'{{"execution":{to_json(_execution(model))}}}')
-    recorder.describe(model)
+    if model is not None:
+        recorder.describe(model)
     recorder.start()
     failure: BaseException | None = None
     try:
@@ -127,11 +125,11 @@ def record(
             run._refused = error.with_traceback(None)
 
 
-def _execution(model: torch.nn.Module) -> dict[str, Any]:
+def _execution(model: torch.nn.Module | None) -> dict[str, Any]:
     return {
         "file": None,
-        "target": type(model).__qualname__,
-        "targetKind": "instance",
+        "target": "block" if model is None else type(model).__qualname__,
+        "targetKind": "script" if model is None else "instance",
         "inputs": {"kind": "caller", "name": None},
         "mode": "as_is",
         "fake": False,

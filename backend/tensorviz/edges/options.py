@@ -9,6 +9,7 @@ import orjson
 
 from tensorviz import __version__
 from tensorviz.contracts.attempt import CaptureRequest
+from tensorviz.contracts.base import MAX_SAFE
 from tensorviz.contracts.capture import Limits
 from tensorviz.contracts.problem import Fault
 from tensorviz.contracts.validate import ContractError, parse
@@ -156,7 +157,7 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     for field, info in Limits.model_fields.items():
         budgets.add_argument(
             limit_option(field),
-            type=int,
+            type=_budget,
             metavar="N",
             dest=f"max_{field}",
             help=f"{_BUDGETS[field]} ({info.default:,})",
@@ -184,6 +185,13 @@ def _port(text: str) -> int:
     if not 0 <= port < 2**16:
         raise argparse.ArgumentTypeError(f"{port} is not a port: 0 to 65535")
     return port
+
+
+def _budget(text: str) -> int:
+    number = int(text)
+    if number > MAX_SAFE:
+        raise argparse.ArgumentTypeError(f"{text} is too large: at most {MAX_SAFE:,}")
+    return number
 
 
 def _file_and_name(text: str) -> tuple[str, str | None]:

@@ -24,9 +24,9 @@ def _unwind(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def silence() -> None:
+def silence(*descriptors: int) -> None:
     """For a reader that has left: whatever else is written goes nowhere, and the flush at exit does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
+    for descriptor in descriptors or (1, 2):
         os.dup2(nowhere, descriptor)
     os.close(nowhere)

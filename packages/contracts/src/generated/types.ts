@@ -86,6 +86,7 @@ export interface Problem {
     | "inputs_failed"
     | "nothing_recorded"
     | "worker_failed"
+    | "output_not_written"
     | "capture_rejected"
     | "timed_out"
     | "cancelled"
@@ -225,6 +226,7 @@ export interface EventCoverage {
         | "unobserved_write"
         | "escaped_storage"
         | "compiled_region"
+        | "unobserved_process"
         | "unobserved_thread"
         | "lazy_state"
         | "instrumentation_error"
@@ -533,6 +535,7 @@ export interface Reason {
     | "unobserved_write"
     | "escaped_storage"
     | "compiled_region"
+    | "unobserved_process"
     | "unobserved_thread"
     | "lazy_state"
     | "instrumentation_error";

@@ -103,6 +103,11 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
     missing: "The operations inside its kernels: the dispatcher does not show them.",
     todo: "Run the model without torch.compile to see each operation.",
   },
+  unobserved_process: {
+    happened: "The program started another process, by a fork or by multiprocessing, which is not recorded.",
+    missing: "The operations of that process.",
+    todo: "Run the model in one process to see all of it.",
+  },
   unobserved_thread: {
     happened: "Work may have run on another thread, which is not recorded.",
     missing: "The operations of that thread.",
