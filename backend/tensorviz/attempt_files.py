@@ -1,19 +1,20 @@
 """The private directory of one attempt, and the journal that the worker writes into it."""
 
 import contextlib
+import json
 import os
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import get_args
 
 from tensorviz.contracts.attempt import Stage
 
 _PREFIX = "tensorviz-attempt-"
-_YOUNG = 60.0
+_YOUNG = 5.0
 _CHUNK = 2**18
 _STAGES: dict[bytes, Stage] = {f'{{"stage":"{stage}"}}'.encode(): stage for stage in get_args(Stage)}
 
@@ -29,14 +30,27 @@ def attempt_directory() -> Iterator[Path]:
         _remove(folder)
 
 
-def sweep() -> None:
-    """Removes what a host that was killed left behind: directories of this user that nobody holds the lock of."""
+def sweep(end: Callable[[str], object]) -> None:
+    """Removes what a host that was killed left behind: directories of this user that nobody holds the lock of.
+
+    ``end`` is told the attempt that such a directory was for, so that the processes which carry its mark go first.
+    """
     for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
         with contextlib.suppress(OSError):
             facts = folder.lstat()
             if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid() and time.time() - facts.st_mtime > _YOUNG:
                 with _locked(folder):
+                    end(_attempt_of(folder))
                     _remove(folder)
+
+
+def _attempt_of(folder: Path) -> str:
+    """The name that the plan gives; a mark that nobody carries when the program wrote over it."""
+    try:
+        name = json.loads((folder / "plan.json").read_bytes()[:_CHUNK])["attempt"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
+    return name if isinstance(name, str) else ""
 
 
 @contextlib.contextmanager

@@ -73,7 +73,10 @@ def _source_file(name: str, workspace: Path) -> Path:
         )
     if not file.is_relative_to(workspace):
         raise refusal("file_outside_workspace", f"{file} is not inside {workspace}")
-    if file.suffix != ".py" or not file.is_file():
+    if not file.is_file():
+        what = "a folder" if file.is_dir() else "a pipe or a device"
+        raise refusal("file_not_found", f"{file} is {what}, not a Python source file", "name a saved file")
+    if file.suffix != ".py":
         raise refusal("file_not_found", f"{file} is not a Python source file", "name a file that ends in .py")
     return file
 

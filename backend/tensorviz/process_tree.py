@@ -33,6 +33,14 @@ def kill_tree(leader: int, attempt: str, patience: float = _PATIENCE) -> list[in
         psutil.wait_procs(found, timeout=_PAUSE)
 
 
+def end_marked(attempt: str) -> None:
+    """Kills what a dead host's attempt left running."""
+    if attempt:
+        for process in marked(attempt):
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+
 def marked(attempt: str) -> Iterator[psutil.Process]:
     """Living processes of this user that carry the attempt's mark."""
     for pid in psutil.pids():

@@ -27,6 +27,7 @@ from tensorviz.contracts.validate import parse_capture
 from tensorviz.errors import Refused, problem, refusal
 from tensorviz.interpreters import Interpreter, find_interpreter
 from tensorviz.ledger import Ledger, Retained
+from tensorviz.process_tree import end_marked
 from tensorviz.reading import Reader
 
 _log = logging.getLogger("tensorviz")
@@ -73,7 +74,7 @@ class Service:
         self._running: list[_Job] = []
         self._threads: list[threading.Thread] = []
         self._closing = False
-        attempt_files.sweep()
+        attempt_files.sweep(end_marked)
 
     # -- attempts
 

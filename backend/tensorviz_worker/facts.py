@@ -5,6 +5,7 @@
 Every event first settles the values of the one before.
 """
 
+import weakref
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -186,6 +187,7 @@ class Facts:
             ref = self._values.find(tensor)
             if ref is None:
                 continue
+            ref.base = weakref.ref(tensor._base) if tensor._base is not None else None
             found.append(Write(path, "operand", ref, ref.value))
             if ref.storage is not None:
                 found.extend(

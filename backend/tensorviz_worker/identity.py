@@ -21,8 +21,21 @@ class StorageRef(weakref.ref):
 class TensorRef(weakref.ref):
     """One tensor object and its current value. ``text`` is the encoded reference to that value."""
 
-    __slots__ = ("key", "logical", "object", "plain", "requires_grad", "shape", "storage", "text", "value", "version")
+    __slots__ = (
+        "base",
+        "key",
+        "logical",
+        "object",
+        "plain",
+        "requires_grad",
+        "shape",
+        "storage",
+        "text",
+        "value",
+        "version",
+    )
 
+    base: "weakref.ref[Any] | None"  # of a view that is being written: the tensor whose version counter it shares
     key: int
     object: str
     storage: "StorageRef | None"
@@ -77,6 +90,7 @@ class Identities:
         ref.key = id(tensor)
         ref.object = f"t{self._objects}"
         ref.storage = None
+        ref.base = None
         self._objects += 1
         self.tensors[ref.key] = ref
         return ref

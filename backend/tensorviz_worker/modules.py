@@ -36,6 +36,13 @@ def _registered(module: Any, table: str, kind: type) -> "Iterator[tuple[str, Any
                 yield name, item
 
 
+def join(path: str, name: str) -> str:
+    """The path of a member. A name that is empty or has a dot is bracketed: it must not read as another path."""
+    if not name or "." in name or "[" in name:
+        return f"{path}[{name!r}]"
+    return f"{path}.{name}" if path else name
+
+
 def walk(root: Any) -> "Iterator[tuple[str, Any]]":
     """Every registered path and its module, parents first; a cycle is entered once. At most ``MAX_PATHS`` of them."""
     left = MAX_PATHS
@@ -47,7 +54,7 @@ def walk(root: Any) -> "Iterator[tuple[str, Any]]":
         if id(module) in above:
             continue
         inside = above | {id(module)}
-        below = [(f"{path}.{name}" if path else name, child, inside) for name, child in children(module)]
+        below = [(join(path, name), child, inside) for name, child in children(module)]
         stack.extend(reversed(below))
 
 

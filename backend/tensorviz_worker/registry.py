@@ -82,4 +82,4 @@ def _registered(root: str, paths: "list[str]") -> str:
 def _collect_state(module: Any, path: str, state: "dict[int, tuple[str, Tensor, list[str]]]") -> None:
     for kind, entries in (("parameter", modules.parameters(module)), ("buffer", modules.buffers(module))):
         for name, tensor in entries:
-            state.setdefault(id(tensor), (kind, tensor, []))[2].append(f"{path}.{name}" if path else name)
+            state.setdefault(id(tensor), (kind, tensor, []))[2].append(modules.join(path, name))

@@ -98,8 +98,9 @@ class Values:
         for ref in self._unsettled:
             tensor = ref()
             if tensor is None:
-                continue
-            counters = (tensor._version, tensor.requires_grad) if ref.plain else tensors.counters(tensor)
+                counters = (_last_version(ref), ref.requires_grad)
+            else:
+                counters = (tensor._version, tensor.requires_grad) if ref.plain else tensors.counters(tensor)
             if counters != (ref.version, ref.requires_grad):
                 ref.version, ref.requires_grad = counters
                 changed.append(f'["{ref.value}",{to_json(ref.version)},{to_json(ref.requires_grad)}]')
@@ -136,6 +137,18 @@ class Values:
             f'"requiresGrad":{"true" if facts.requires_grad else "false"}}}}}'
         )
         return ref.text
+
+
+def _last_version(ref: TensorRef) -> "int | None":
+    """The version of a tensor that was gone before its counter was complete: its base's, or not observed.
+
+    The counter of a tensor that nothing wrote and that shares no memory was complete from the start.
+    """
+    base = ref.base() if ref.base is not None else None
+    if base is not None:
+        return tensors.counters(base)[0]
+    shares = ref.storage is not None and (ref.storage.aliases or ref.storage() is not None)
+    return None if ref.logical or shares else ref.version
 
 
 def _is_current(ref: TensorRef, tensor: Tensor) -> bool:

@@ -16,7 +16,7 @@ import pytest
 from tensorviz import attempt_files, supervisor
 from tensorviz.contracts.attempt import ExecutionPlan, Stage
 from tensorviz.contracts.capture import Cancelled, Exited, Killed, Limits, TimedOut
-from tensorviz.process_tree import MARKER, marked
+from tensorviz.process_tree import MARKER, end_marked, marked
 from tensorviz.supervisor import Log, WorkerRun
 
 FAKE = Path(__file__).with_name("fake_worker.py")
@@ -164,7 +164,7 @@ supervisor.run(plan_for("ignores_sigterm", Path({str(tmp_path)!r})).model_copy(u
         pass
     assert list(marked(ATTEMPT)) == []
     make_old(tmp_path / "temporary")
-    attempt_files.sweep()  # the directory is the one thing a killed host cannot remove; the next one does
+    attempt_files.sweep(end_marked)  # the directory is the one thing a killed host cannot remove; the next one does
 
 
 # -- what it sees
@@ -248,13 +248,16 @@ def test_only_old_directories_that_nobody_holds_are_swept(tmp_path: Path) -> Non
     with attempt_files.attempt_directory() as held:
         left = temporary / "tensorviz-attempt-left"
         left.mkdir()
+        (left / "plan.json").write_text('{"attempt": "att-00000000000000ff"}')
         fresh = temporary / "tensorviz-attempt-fresh"
         fresh.mkdir()
         stranger = temporary / "something-else"
         stranger.mkdir()
         make_old(temporary)
         os.utime(fresh)
-        attempt_files.sweep()
+        ended: list[str] = []
+        attempt_files.sweep(ended.append)
+        assert ended == ["att-00000000000000ff"]
         assert sorted(temporary.iterdir()) == sorted([held, fresh, stranger])
     fresh.rmdir()
     stranger.rmdir()
@@ -272,3 +275,16 @@ def test_the_directory_is_private_and_goes_away_after_an_exception() -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert not seen[0].exists()
+
+
+def test_what_a_dead_hosts_program_left_running_is_ended_by_its_mark() -> None:
+    attempt = "att-00000000000000fe"
+    child = subprocess.Popen(["sleep", "60"], env={**os.environ, MARKER: attempt}, start_new_session=True)
+    try:
+        end_marked("att-00000000000000fd")
+        assert child.poll() is None
+        end_marked(attempt)
+        assert child.wait(10) == -signal.SIGKILL
+    finally:
+        child.kill()
+        child.wait()

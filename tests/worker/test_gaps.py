@@ -196,3 +196,38 @@ def test_a_scripted_module_does_not_claim_to_have_no_parameters() -> None:
     capture = tensorviz.capture(scripted, torch.ones(1, 3)).snapshot
     assert capture.invocations[0].parameterCount is None
     assert capture.invocations[0].parameterCountUnavailable == "unsupported_metadata"
+
+
+def test_a_view_that_is_gone_at_once_has_the_version_that_its_base_tells() -> None:
+    class Writes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("kept", torch.zeros(4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            kept = self.get_buffer("kept")
+            kept[:2].copy_(x)
+            kept[:2].add_(1)
+            return x + 1
+
+    capture = tensorviz.capture(Writes(), torch.ones(2)).snapshot
+    values = {value.id: value for value in capture.values}
+    written = [values[effect.after.value] for o in capture.operations for effect in o.effects]  # type: ignore[union-attr]
+    assert [value.version for value in written] == [1, 1, 2, 2]
+    assert capture.status == "complete"
+
+
+def test_members_with_odd_names_have_paths_of_their_own() -> None:
+    class Odd(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.ModuleDict({"b": nn.Linear(2, 2)})
+            setattr(self, "a.b", nn.Linear(2, 2))
+            setattr(self, "", nn.Linear(2, 2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return getattr(self, "")(getattr(self, "a.b")(self.a["b"](x)))
+
+    capture = tensorviz.capture(Odd(), torch.ones(1, 2)).snapshot
+    assert capture.status == "complete"
+    assert [path.path for module in capture.modules for path in module.paths] == ["", "a", "a.b", "['a.b']", "['']"]

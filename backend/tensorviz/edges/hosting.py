@@ -1,13 +1,15 @@
 """`tensorviz open` and `tensorviz serve`: the host in the foreground."""
 
 import argparse
-import sys
+import contextlib
+import io
 from pathlib import Path
 
 from tensorviz import terminal
 from tensorviz.contracts.attempt import CaptureRequest
 from tensorviz.contracts.messages import AttemptEvent, CaptureEvent, HostEvent
 from tensorviz.edges import options, serving
+from tensorviz.edges.lines import Lines
 from tensorviz.edges.signals import ending_on_signals
 from tensorviz.errors import refusal
 from tensorviz.service import Service, workspace_of
@@ -35,24 +37,26 @@ def _host(workspace: Path, port: int, request: CaptureRequest | None, *, browser
             service.start(request, "cli")
         opened = browser and serving.open_browser(address, folder)
         print(f"tensorviz: {address.url}", flush=True)
-        print(f"  files of {service.workspace}{'; opening the browser' if opened else ''}", file=sys.stderr)
-        print("  Ctrl-C ends it", file=sys.stderr, flush=True)
+        lines.say(f"  files of {service.workspace}{'; opening the browser' if opened else ''}\n  Ctrl-C ends it\n")
 
-    with ending_on_signals(), Service(workspace) as service:
-        service.subscribe(_tell)
+    lines = Lines()
+    with contextlib.closing(lines), ending_on_signals(), Service(workspace) as service:
+        service.subscribe(lambda event: lines.say(_told(event)))
         try:
             serving.serve(service, port, ready)
         except KeyboardInterrupt:
-            print("tensorviz: ended", file=sys.stderr)
+            lines.say("tensorviz: ended\n")
     return _STOPPED
 
 
-def _tell(event: HostEvent) -> None:
+def _told(event: HostEvent) -> str:
     """A line for every attempt that ended."""
     if isinstance(event, CaptureEvent):
         summary = event.capture
         counts = f"{terminal.counted(summary.operations, 'operation')}, {terminal.size(summary.bytes)}"
         reasons = "".join(f", {reason}" for reason in summary.reasons)
-        print(f"  {terminal.clean(summary.target)}: {summary.status}{reasons} ({counts})", file=sys.stderr, flush=True)
-    elif isinstance(event, AttemptEvent) and event.attempt.problem is not None:
-        terminal.show_problem(terminal.console(sys.stderr), event.attempt.problem)
+        return f"  {terminal.clean(summary.target)}: {summary.status}{reasons} ({counts})\n"
+    text = io.StringIO()
+    if isinstance(event, AttemptEvent) and event.attempt.problem is not None:
+        terminal.show_problem(terminal.console(text), event.attempt.problem)
+    return text.getvalue()

@@ -181,14 +181,17 @@ def _add_port(command: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    port = int(text)
+    port = int(text) if text.isdecimal() else -1
     if not 0 <= port < 2**16:
-        raise argparse.ArgumentTypeError(f"{port} is not a port: 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: 0 to 65535")
     return port
 
 
 def _budget(text: str) -> int:
-    number = int(text)
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is not a number") from None
     if number > MAX_SAFE:
         raise argparse.ArgumentTypeError(f"{text} is too large: at most {MAX_SAFE:,}")
     return number

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import uvicorn
 
 from tensorviz import __version__
@@ -127,6 +128,7 @@ def runtime_folder() -> Path:
 @contextlib.contextmanager
 def _state_file(folder: Path, address: Address, workspace: Path) -> Iterator[None]:
     """How another program of this user finds the host."""
+    _forget_dead_hosts(folder)
     path = folder / f"host-{os.getpid()}.json"
     state = {
         "address": f"http://127.0.0.1:{address.port}",
@@ -140,6 +142,13 @@ def _state_file(folder: Path, address: Address, workspace: Path) -> Iterator[Non
         yield
     finally:
         path.unlink(missing_ok=True)
+
+
+def _forget_dead_hosts(folder: Path) -> None:
+    for path in folder.glob("host-*.json"):
+        pid = path.stem.removeprefix("host-")
+        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+            path.unlink(missing_ok=True)
 
 
 def _write_private(path: Path, text: str) -> None:

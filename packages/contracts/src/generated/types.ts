@@ -612,7 +612,8 @@ export interface Cancelled {
  * One tensor object at one version. ``strides`` count elements; ``logicalBytes`` is ``numel() * element_size()``.
  *
  * ``object`` and ``storage`` are identities: equal shapes say nothing. ``version`` is torch's counter, null where
- * torch refuses to tell it. ``logicalVersion`` numbers this object's retained observations.
+ * torch refuses to tell it or the tensor was gone before autograd completed it. ``logicalVersion`` numbers this
+ * object's retained observations.
  */
 export interface Value {
   device: string;
