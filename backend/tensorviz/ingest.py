@@ -7,7 +7,7 @@ writes that nothing recorded) is derived here, from the same records that a read
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, get_args
 
@@ -352,30 +352,30 @@ def _reasons(parts: _Parts, termination: Json) -> list[Json]:
         found.append(_reason(_ENDED_REASONS[termination["kind"]], 1, _blamed(parts, termination)))
     if "broken" in parts.single:
         found.append(_reason("instrumentation_error", 1, None, parts.single["broken"]["type"]))
-    opaque = dict(parts.opaque)
+    derived = _derived(parts)
+    found.extend(_reason(code, *derived.pop(code, (1, None))) for code in parts.gaps)
+    found.extend(_reason(code, *counted) for code, counted in derived.items())
+    return found
+
+
+def _derived(parts: _Parts) -> dict[str, tuple[int, str]]:
+    """What the records themselves tell to be missing: for each reason how many there are and which is the first."""
+    found = dict(parts.opaque)
+    subjects = {
+        **{code: [s["id"] for s in _unavailable(parts, code)] for code in _STATE_REASONS.values()},
+        "dynamic_state": [v["id"] for v in parts.values if _is_dynamic_state(v)],
+        "unobserved_write": [v["id"] for v in parts.values if _is_unobserved(v)],
+    }
+    for code, names in subjects.items():
+        if names:
+            found.setdefault(code, (len(names), names[0]))
     if _stops(parts):  # the values after the stop are its doing; their own budget was not spent
-        opaque.pop("value_limit", None)
-    for code in parts.gaps:
-        count, subject = opaque.pop(code, (1, None))
-        found.append(_reason(code, count, subject))
-    found.extend(_reason(code, count, subject) for code, (count, subject) in opaque.items())
-    found.extend(_grouped("lazy_state", (s["id"] for s in _unavailable(parts, "lazy_state"))))
-    told = {reason["code"] for reason in found} | ({"value_limit"} if _stops(parts) else set())
-    for code in ("unsupported_tensor", "value_limit"):
-        if code not in told:
-            found.extend(_grouped(code, (s["id"] for s in _unavailable(parts, code))))
-    found.extend(_grouped("dynamic_state", (v["id"] for v in parts.values if _is_dynamic_state(v))))
-    found.extend(_grouped("unobserved_write", (v["id"] for v in parts.values if _is_unobserved(v))))
+        found.pop("value_limit", None)
     return found
 
 
 def _reason(code: str, count: int, subject: str | None, detail: str | None = None) -> Json:
     return {"code": code, "count": count, "subject": subject, "detail": detail}
-
-
-def _grouped(code: str, subjects: Iterable[str]) -> list[Json]:
-    names = list(subjects)
-    return [_reason(code, len(names), names[0])] if names else []
 
 
 def _unavailable(parts: _Parts, code: str) -> Iterator[Json]:

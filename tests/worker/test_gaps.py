@@ -161,7 +161,7 @@ def test_tensors_can_be_swapped_while_they_are_recorded() -> None:
         torch.utils.swap_tensors(first.weight, second.weight)
         first(torch.ones(1, 3))
     assert torch.equal(first.weight, expected)
-    assert "unobserved_write" in {reason.code for reason in run.snapshot.reasons}
+    assert [reason.code for reason in run.snapshot.reasons].count("unobserved_write") == 1
 
 
 def test_an_argument_that_does_not_tell_its_class_is_opaque_and_costs_nothing_else() -> None:
