@@ -122,11 +122,11 @@ def attempt(file: str, *, request: CaptureRequest | None = None, **facts: Any) -
 
 
 @contextlib.contextmanager
-def serving(stage: Stage, port: int = 0) -> Iterator[int]:
+def serving(stage: Stage, port: int = 0, token: str = TOKEN) -> Iterator[int]:
     """Serves the stage on loopback while the block runs; gives the port."""
     with listening(port) as sock:
         found = sock.getsockname()[1]
-        app = create_app(stage, token=TOKEN, port=found)  # type: ignore[arg-type]
+        app = create_app(stage, token=token, port=found)  # type: ignore[arg-type]
         server = uvicorn.Server(
             uvicorn.Config(
                 app, log_config=None, lifespan="off", ws="websockets-sansio", http="h11", timeout_graceful_shutdown=1

@@ -22,6 +22,12 @@ def corpus(name: str, **changes: Any) -> dict[str, Any]:
     return load(CORPUS / f"{name}.json") | changes
 
 
+def long_capture(**changes: Any) -> dict[str, Any]:
+    from contracts.captures import large
+
+    return large(600) | changes
+
+
 def rows(page: Page) -> Any:
     return page.locator(".grid-body .grid-row")
 
@@ -60,10 +66,16 @@ def test_the_token_leaves_the_address_and_survives_a_reload(stage: Stage, port: 
     assert TOKEN not in page.content()
 
 
-@pytest.mark.parametrize("token", [None, "x" * 43])
-def test_a_page_without_a_valid_token_says_how_to_get_one(port: int, open_page: Open, token: str | None) -> None:
+@pytest.mark.parametrize(
+    ("token", "why"), [(None, "this tab was opened without one"), ("x" * 43, "the token of another start")]
+)
+def test_a_page_without_a_valid_token_says_how_to_get_one(
+    port: int, open_page: Open, token: str | None, why: str
+) -> None:
     page = open_page(port, token=token)
     expect(page.get_by_role("heading")).to_have_text("This page has no access to its host")
+    expect(page.get_by_text(why)).to_be_visible()
+    expect(page.get_by_text("Use the address that is printed in the terminal")).to_be_visible()
     expect(page.get_by_text("tensorviz open")).to_be_visible()
 
 
@@ -183,7 +195,8 @@ def test_search_counts_and_visits_matches(stage: Stage, port: int, open_page: Op
     expect(page.get_by_role("tree")).to_be_visible()
     page.keyboard.press("/")
     page.keyboard.type("12x8")
-    expect(page.get_by_role("search").locator("output")).to_have_text("1")
+    expect(page.get_by_role("search").locator("output")).to_have_text("1 of 1")
+    expect(selected_row(page)).to_contain_text("cat")
     page.keyboard.press("Enter")
     expect(page.get_by_role("search").locator("output")).to_have_text("1 of 1")
     expect(selected_row(page)).to_contain_text("cat")
@@ -191,6 +204,83 @@ def test_search_counts_and_visits_matches(stage: Stage, port: int, open_page: Op
     expect(page.get_by_role("search").locator("output")).to_have_text("none")
     page.keyboard.press("Escape")
     expect(page.get_by_label("Search operations")).to_have_value("")
+
+
+def test_typing_in_the_search_shows_the_first_match_and_keeps_the_focus(
+    stage: Stage, port: int, open_page: Open
+) -> None:
+    document = long_capture()
+    stage.hold(document)
+    page = open_page(port)
+    box = page.get_by_label("Search operations")
+    box.focus()
+    page.keyboard.type("blocks.40 mm")
+    found = page.get_by_role("search").locator("output")
+    expect(found).to_have_text("1 of 3")
+    expect(box).to_be_focused()
+    expect(selected_row(page)).to_contain_text("mm")
+    expect(selected_row(page)).to_be_in_viewport()
+    expect(page.locator(".grid-row.hit")).to_have_count(3)
+    first = selected_row(page).get_attribute("id")
+    page.keyboard.press("Enter")
+    expect(found).to_have_text("2 of 3")
+    page.keyboard.press("Shift+Enter")
+    expect(found).to_have_text("1 of 3")
+    expect(page.locator(f"#{first}")).to_have_attribute("aria-selected", "true")
+    expect(box).to_be_focused()
+    box.fill("there is no such thing")
+    expect(selected_row(page)).to_have_count(0)
+
+
+def test_another_capture_begins_at_its_top_or_at_the_selected_row(stage: Stage, port: int, open_page: Open) -> None:
+    first, second = long_capture(), long_capture(id="cap-00000000000000cc")
+    stage.hold(first)
+    stage.hold(second)
+    page = open_page(port, f"capture={first['id']}")
+    expect(rows(page).first).to_be_visible()
+    scrollers = ".scroller:has([role=tree]), .scroller:has([role=grid])"
+    page.locator(scrollers).evaluate_all("all => all.forEach(e => e.scrollTop = 1500)")
+    tops = "all => all.map(e => e.scrollTop)"
+    assert all(page.locator(scrollers).evaluate_all(tops))
+    page.evaluate(f"location.hash = 'capture={second['id']}'")
+    expect(page.locator("#op-0")).to_be_in_viewport()
+    assert page.locator(scrollers).evaluate_all(tops) == [0, 0]
+    page.evaluate(f"location.hash = 'capture={first['id']}&op=o150'")
+    expect(page.locator("#op-150")).to_be_in_viewport()
+    expect(selected_row(page)).to_have_attribute("id", "op-150")
+
+
+def test_arguments_are_separate_in_copied_text(stage: Stage, port: int, open_page: Open) -> None:
+    stage.hold(corpus("linear"))
+    page = open_page(port)
+    cell = rows(page).first.locator(".cell-tokens").first
+    expect(cell.locator(".token")).not_to_have_count(1)
+    parts = cell.locator(".token").evaluate_all("all => all.map(e => e.firstChild.textContent)")
+    assert cell.inner_text().count(", ") == len(parts) - 1
+    copied = cell.evaluate("e => { getSelection().selectAllChildren(e); return getSelection().toString() }")
+    assert copied.count(", ") == len(parts) - 1
+
+
+def test_a_root_call_says_who_made_it(stage: Stage, port: int, open_page: Open) -> None:
+    stage.hold(corpus("linear"))
+    page = open_page(port, "capture=cap-00000000000000aa&call=c0")
+    expect(inspector(page)).to_contain_text("tensorviz made this call itself: it is the root call of a planned run.")
+    stage.hold(corpus("unregistered_module", id="cap-00000000000000cc"))
+    page.evaluate("location.hash = 'capture=cap-00000000000000cc&call=c0'")
+    expect(inspector(page)).to_contain_text("The caller made this call, outside of the recorded code.")
+
+
+def test_a_version_that_is_null_was_not_observed(stage: Stage, port: int, open_page: Open) -> None:
+    document = corpus("in_place")
+    for value in document["values"]:
+        value["version"] = None
+    stage.hold(document)
+    page = open_page(port)
+    page.locator(".grid-row", has=page.locator(".writes")).first.click()
+    expect(inspector(page).locator(".effect").first).to_contain_text("version not observed, observation 0")
+    inspector(page).locator("button.arg-line", has_text="f32").first.click()
+    shown = inspector(page).locator(".tensor-facts").get_by_text("not observed")
+    expect(shown).to_have_attribute("title", re.compile("An inference tensor.*gone before autograd"))
 
 
 def test_everything_can_be_reached_with_the_keyboard(stage: Stage, port: int, open_page: Open) -> None:
@@ -253,6 +343,17 @@ def test_own_operations_and_those_of_nested_calls(stage: Stage, port: int, open_
 # -- attempts, news and interruptions
 
 
+def cancelled_capture() -> dict[str, Any]:
+    document = corpus("in_flight")
+    document["termination"] = {"kind": "cancelled"}
+    for reason in document["reasons"]:
+        reason["code"] = "cancelled"
+    for coverage in document["coverage"].values():
+        if isinstance(coverage, dict) and coverage.get("reason"):
+            coverage["reason"] = "cancelled"
+    return document
+
+
 def failed_import() -> Problem:
     return Problem(
         code="import_failed",
@@ -274,8 +375,20 @@ def test_a_running_attempt_shows_its_progress_and_can_be_cancelled(stage: Stage,
     expect(strip).to_contain_text("1,234 operations")
     expect(page.get_by_text("Shown below: the earlier capture")).to_be_visible()
     strip.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("The run was cancelled")).to_be_visible()
+    expect(strip).to_contain_text("The run was cancelled. It left no capture.")
+    expect(page.locator(".banner.bad")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
     assert stage.cancelled == [running.id]
+
+
+def test_a_capture_of_a_cancelled_run_is_no_error(stage: Stage, port: int, open_page: Open) -> None:
+    stage.hold(cancelled_capture())
+    page = open_page(port)
+    notice = page.get_by_role("region", name="This capture is partial")
+    expect(notice).to_contain_text(
+        "The run was cancelled. Everything up to that is recorded; what would have run after it did not run."
+    )
+    expect(page.locator(".banner.bad")).to_have_count(0)
 
 
 def test_a_failed_attempt_shows_its_problem_and_log_and_keeps_the_earlier_capture(
@@ -351,6 +464,41 @@ def test_the_page_reconnects_by_itself_and_keeps_the_view(open_page: Open) -> No
         expect(page.get_by_role("button", name="Show it")).to_be_visible()
 
 
+def test_a_host_that_has_ended_and_one_in_its_place_say_what_to_do(open_page: Open) -> None:
+    stage = Stage()
+    stage.hold(load(HOSTILE))
+    with serving(stage) as port:
+        page = open_page(port)
+        expect(page.locator(".connection")).to_have_text("Live")
+    expect(page.locator(".connection")).to_have_text("Reconnecting")
+    page.get_by_label("New capture").click()
+    page.get_by_label("Python file").fill("net.py")
+    page.get_by_role("button", name="Capture", exact=True).click()
+    form = page.get_by_role("dialog", name="New capture")
+    for text in ("The host has ended", "use the address that it prints", "keeps showing what it has loaded"):
+        expect(form.get_by_role("alert")).to_contain_text(text)
+    page.keyboard.press("Escape")
+    with serving(stage, port, token="u" * 43):
+        refused = page.get_by_role("alert", name="No access")
+        expect(refused).to_contain_text("does not accept this page's token", timeout=15_000)
+        expect(refused).to_contain_text("Use the address that is printed in the terminal where tensorviz runs")
+        expect(page.get_by_role("tree")).to_be_visible()
+
+
+def test_a_new_capture_begins_with_the_request_of_the_one_that_is_shown(
+    stage: Stage, port: int, open_page: Open
+) -> None:
+    shown = stage.begin(attempt("models/shown.py"))
+    stage.hold(corpus("linear", attempt=shown.id))
+    stage.move(shown, stage="ended", outcome="complete", capture="cap-00000000000000aa", ended=shown.started + 1)
+    page = open_page(port)
+    latest = stage.begin(attempt("models/latest.py", started=shown.started + 5))
+    stage.move(latest, stage="ended", outcome="failed", problem=failed_import(), ended=shown.started + 6)
+    expect(page.get_by_role("alert")).to_contain_text("latest.py")
+    page.get_by_label("New capture").click()
+    expect(page.get_by_label("Python file")).to_have_value("models/shown.py")
+
+
 def test_a_capture_that_the_host_released_stays_and_says_so(stage: Stage, open_page: Open) -> None:
     small = Stage(bounds=type(stage.bounds)(captures=1))
     small.hold(corpus("linear"))
@@ -369,6 +517,17 @@ def test_a_link_to_a_capture_that_is_gone_offers_the_newest(stage: Stage, port: 
     page = open_page(port, "capture=cap-ffffffffffffffff")
     expect(page.get_by_role("alert")).to_contain_text("there is no capture")
     page.get_by_role("button", name="Show the newest capture").click()
+    expect(page.get_by_role("tree")).to_be_visible()
+
+
+def test_what_could_not_be_shown_matters_no_more_once_something_is(stage: Stage, port: int, open_page: Open) -> None:
+    name = stage.hold(corpus("linear"))
+    page = open_page(port, f"capture={name}")
+    expect(page.get_by_role("tree")).to_be_visible()
+    page.evaluate("location.hash = 'capture=cap-0000000000000000'")
+    expect(page.get_by_role("alert")).to_contain_text("there is no capture")
+    page.evaluate(f"location.hash = 'capture={name}'")
+    expect(page.get_by_role("alert")).to_have_count(0)
     expect(page.get_by_role("tree")).to_be_visible()
 
 
@@ -391,7 +550,8 @@ def test_fifty_thousand_operations_stay_fluent(stage: Stage, port: int, open_pag
     expect(selected_row(page)).to_be_visible()
     assert time.monotonic() - began < 10
     page.get_by_label("Search operations").fill("blocks.4321 mm")
-    expect(page.get_by_role("search").locator("output")).to_have_text("3")
+    expect(page.get_by_role("search").locator("output")).to_have_text("1 of 3")
+    expect(selected_row(page)).to_be_in_viewport()
     page.keyboard.press("Enter")
     expect(selected_row(page)).to_contain_text("mm")
 

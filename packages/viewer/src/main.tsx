@@ -9,7 +9,7 @@ import "./styles/index.css";
 applyTheme();
 const token = takeToken();
 const store = createStore(webHost(token ?? ""));
-if (token === null) store.session.connection.value = "unauthorized";
+if (token === null) store.session.connection.value = "tokenless";
 else store.session.connect();
 addEventListener("popstate", () => store.session.onAddress());
 addEventListener("hashchange", () => takeToken() !== token && location.reload());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readdirSync } from "node:fs";
 import { explain, terminationText, type ReasonCode } from "../src/model/reasons";
-import { ancestors, callName, callsInside, isWithin, operationsOf, place, relativeName, RUN } from "../src/model/capture";
+import { ancestors, callName, callsInside, isWithin, operationsOf, place, relativeName, requestOf, rootCaller, RUN } from "../src/model/capture";
 import { argumentName, effectNames } from "../src/model/effects";
 import { schemaNames } from "../src/model/schema";
 import { hitsPerCall, normalize, searchIndex } from "../src/model/search";
@@ -175,5 +175,17 @@ describe("operator schemas", () => {
     expect(schemaNames("ns::f(int[2] a=[1, 2], str b=\"x\") -> ()")).toEqual({ args: ["a", "b"], returns: [] });
     expect(schemaNames(null)).toEqual({ args: [], returns: [] });
     expect(schemaNames("nonsense(((")).toEqual({ args: [], returns: [] });
+  });
+});
+
+describe("what a capture tells of its making", () => {
+  it("is as much of the request as it knows, and nothing where no file was run", () => {
+    expect(requestOf(modelOf(corpus("linear")))).toEqual({ file: expect.any(String), target: "Net", mode: "eval", fake: false });
+    expect(requestOf(modelOf(corpus("unregistered_module")))).toBeUndefined();
+  });
+
+  it("is who made a root call", () => {
+    expect(rootCaller(corpus("linear"))).toContain("tensorviz made this call itself");
+    expect(rootCaller(corpus("unregistered_module"))).toContain("outside of the recorded code");
   });
 });

@@ -2,9 +2,9 @@ import type { CaptureRequest, CaptureSnapshot, HostEvent, Problem, RunAttempt } 
 
 /**
  * `connecting` until the first answer, then `live`. `reconnecting` keeps trying by itself; `unauthorized` does not,
- * because the same token will not be accepted later either.
+ * because the same token will not be accepted later either. `tokenless` never asked: the page was opened without one.
  */
-export type Connection = "connecting" | "live" | "reconnecting" | "unauthorized";
+export type Connection = "connecting" | "live" | "reconnecting" | "unauthorized" | "tokenless";
 
 /** All that the page knows of the place it runs in: a browser tab, an editor, a file without anybody behind it. */
 export interface Host {

@@ -105,9 +105,9 @@ function isProblem(body: unknown): body is Problem {
 function unreachable(): Problem {
   return {
     code: "internal_error",
-    title: "The host does not answer",
-    detail: "tensorviz is not running any more, or its address has changed.",
-    hint: "Start it again with `tensorviz open`. This page connects by itself as soon as it can.",
+    title: "The host has ended",
+    detail: "Nothing answers at this page's address any more.",
+    hint: "Start it again with `tensorviz open` and use the address that it prints. This page keeps showing what it has loaded.",
     faults: [],
   };
 }

@@ -1,4 +1,4 @@
-import type { CaptureSnapshot, Invocation, Location, ModuleInstance, Operation, Value } from "@tensorviz/contracts";
+import type { CaptureRequest, CaptureSnapshot, Invocation, Location, ModuleInstance, Operation, Value } from "@tensorviz/contracts";
 import { fileName, lastComponent, visible } from "../format/text";
 import { schemaNames, type SchemaNames } from "./schema";
 
@@ -244,6 +244,20 @@ export function place(model: CaptureModel, id: string | null): Place | null {
     location,
     digest: file?.digest ?? null,
   };
+}
+
+/** As much of the request behind a capture as the capture itself tells; nothing where no file was run. */
+export function requestOf({ snapshot }: CaptureModel): CaptureRequest | undefined {
+  const { file, target, targetKind, mode, fake } = snapshot.execution;
+  const path = file === null ? undefined : snapshot.source.files[position(file)]?.path;
+  return path === undefined ? undefined : { file: path, target: targetKind === "script" ? null : target, mode, fake };
+}
+
+/** Why a root call has no line of Python: nobody wrote the line, or nobody recorded the code that has it. */
+export function rootCaller({ setup, execution }: CaptureSnapshot): string {
+  return setup.kind === "planned" && execution.targetKind !== "script"
+    ? "tensorviz made this call itself: it is the root call of a planned run."
+    : "The caller made this call, outside of the recorded code.";
 }
 
 /** What the model is called: the class of the first root call, or else the target that was asked for. */

@@ -30,13 +30,13 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
   },
   timed_out: {
     happened: "The run did not finish before its deadline.",
-    missing: "What had not run by then.",
+    missing: "Everything up to that is recorded; what would have run after it did not run.",
     todo: "Capture again with a longer timeout (--timeout), or look whether the last operations repeat for ever.",
   },
   cancelled: {
-    happened: "Somebody cancelled the run.",
-    missing: "What had not run by then.",
-    todo: "Capture again and let it finish.",
+    happened: "The run was cancelled.",
+    missing: "Everything up to that is recorded; what would have run after it did not run.",
+    todo: "Capture again and let the run finish to see the rest.",
   },
   operation_limit: {
     happened: "The capture's budget of operations was used up.",

@@ -1,9 +1,10 @@
 import { batch, computed, signal } from "@preact/signals";
 import type { CaptureRequest, CaptureSummary, HostEvent, Problem, RunAttempt } from "@tensorviz/contracts";
 import { problemOf, type Connection, type Host } from "../host/host";
-import { buildModel } from "../model/capture";
+import { requestOf } from "../model/capture";
 import { EMPTY, noteworthy, withEvent, type Ledger } from "./ledger";
 import { parseLink, type Link } from "./link";
+import { createLoader } from "./loader";
 import type { View } from "./view";
 
 export type Session = ReturnType<typeof createSession>;
@@ -14,37 +15,31 @@ export function createSession(host: Host, view: View) {
   const ledger = signal<Ledger>(EMPTY);
   /** Whether the host has said what it holds. */
   const known = signal(false);
-  const loading = signal<string | null>(null);
-  const problem = signal<Problem | null>(null);
+  const loader = createLoader(host, view);
+  const { loading, problem } = loader;
   /** Attempts whose strip somebody closed. */
   const dismissed = signal<ReadonlySet<string>>(new Set());
   /** A capture that is newer than what is displayed, but of something else. */
   const offered = signal<CaptureSummary | null>(null);
-  let request: AbortController | null = null;
   let wanted: Link = parseLink(location.hash);
 
   const attempt = computed(() => {
     const found = noteworthy(ledger.value);
     return found && !dismissed.value.has(found.id) ? found : undefined;
   });
+  /** What was asked for to get the displayed capture, or else the latest request. */
+  const asked = computed<CaptureRequest | undefined>(() => {
+    const { attempts } = ledger.value;
+    const shown = view.model.value;
+    if (!shown) return attempts[0]?.request;
+    return attempts.find(({ id }) => id === shown.snapshot.attempt)?.request ?? requestOf(shown);
+  });
   const displayed = computed(() => ledger.value.captures.find(({ id }) => id === view.model.value?.snapshot.id));
 
   async function show(id: string, link: Link | null = null): Promise<void> {
-    request?.abort();
-    if (id === view.model.value?.snapshot.id) return void (loading.value = null);
-    const mine = (request = new AbortController());
-    batch(() => {
-      loading.value = id;
-      problem.value = null;
-    });
-    const outcome = await host.capture(id, mine.signal).then(buildModel).catch(problemOf);
-    if (mine.signal.aborted) return;
-    batch(() => {
-      loading.value = null;
-      if ("code" in outcome) return void (problem.value = outcome);
-      offered.value = null;
-      view.display(outcome, link);
-    });
+    const before = view.model.value;
+    await loader.show(id, link);
+    if (view.model.value !== before) offered.value = null;
   }
 
   function onEvent(event: HostEvent): void {
@@ -83,7 +78,10 @@ export function createSession(host: Host, view: View) {
   function onAddress(): void {
     const link = parseLink(location.hash);
     if (link.capture !== null && link.capture !== view.model.value?.snapshot.id) void show(link.capture, link);
-    else view.follow(link);
+    else if (view.model.value) {
+      loader.settle();
+      view.follow(link);
+    }
   }
 
   async function start(asked: CaptureRequest): Promise<Problem | null> {
@@ -95,6 +93,11 @@ export function createSession(host: Host, view: View) {
     } catch (error) {
       return problemOf(error);
     }
+  }
+
+  /** Starts from a button that has no place of its own for an answer. */
+  async function again(asked: CaptureRequest): Promise<void> {
+    problem.value = await start(asked);
   }
 
   async function update(answer: Promise<RunAttempt>): Promise<void> {
@@ -112,9 +115,11 @@ export function createSession(host: Host, view: View) {
     offered,
     attempt,
     displayed,
+    asked,
     show,
     onAddress,
     start,
+    again,
     cancel: (id: string) => update(host.cancel(id)),
     readLog: (id: string): Promise<string | Problem> => host.log(id).catch(problemOf),
     dismiss: (id: string) => void (dismissed.value = new Set([...dismissed.value, id])),

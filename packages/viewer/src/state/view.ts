@@ -51,8 +51,8 @@ export function createView() {
   }
 
   /** Selects an operation and opens the tree to the call that ran it. */
-  function reveal(op: number): void {
-    select({ op });
+  function reveal(op: number, step: Step = "push", from: Selection = selection.value): void {
+    select({ ...from, op }, step);
     if (model.value) open.value = openTo(model.value, open.value, owningCall(model.value, op));
   }
 

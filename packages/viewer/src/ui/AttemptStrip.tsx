@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { RunAttempt } from "@tensorviz/contracts";
 import { useEffect } from "preact/hooks";
 import { duration, plural } from "../format/numbers";
-import { fileName, visible } from "../format/text";
+import { fileName, visible, visibleLines } from "../format/text";
 import { isRunning, STAGES } from "../state/ledger";
 import { useStore } from "../state/store";
 import { IconButton } from "./bits";
@@ -27,9 +27,10 @@ const STAGE_TEXT: Record<RunAttempt["stage"], string> = {
 export function AttemptStrip({ attempt }: { attempt: RunAttempt }) {
   const log = useSignal(false);
   const running = isRunning(attempt);
+  const cancelled = attempt.outcome === "cancelled";
   return (
-    <section class={`banner attempt ${running ? "running" : attempt.outcome === "cancelled" ? "plain" : "bad"}`} aria-label="Latest run" role={running ? undefined : "alert"}>
-      {running ? <span class="spinner" aria-hidden="true" /> : <Icon name={attempt.outcome === "cancelled" ? "close" : "fail"} />}
+    <section class={`banner attempt ${running ? "running" : cancelled ? "plain" : "bad"}`} aria-label="Latest run" role={running || cancelled ? undefined : "alert"}>
+      {running ? <span class="spinner" aria-hidden="true" /> : <Icon name={cancelled ? "stop" : "fail"} />}
       <div class="banner-text">
         {running ? <Progress attempt={attempt} /> : <Ended attempt={attempt} />}
         {log.value && <Log id={attempt.id} />}
@@ -91,7 +92,19 @@ function Ended({ attempt }: { attempt: RunAttempt }) {
         {what(attempt)} · {attempt.outcome ? OUTCOME[attempt.outcome] : ""}
         {attempt.outcome === "refused" ? "" : took}
       </p>
-      {attempt.problem && <ProblemText problem={attempt.problem} />}
+      {attempt.outcome === "cancelled" ? <Cancelled why={attempt.problem?.detail ?? ""} /> : attempt.problem && <ProblemText problem={attempt.problem} />}
+    </>
+  );
+}
+
+/** Somebody meant it, so it is no error. */
+function Cancelled({ why }: { why: string }) {
+  return (
+    <>
+      <p role="status">
+        <strong>The run was cancelled.</strong> It left no capture.
+      </p>
+      {why && <p class="banner-more">{visibleLines(why)}</p>}
     </>
   );
 }
@@ -114,7 +127,7 @@ function Actions({ attempt, running, log, onLog }: ActionProps) {
         </button>
       ) : (
         <>
-          <button type="button" class="button" onClick={() => void session.start(attempt.request)}>
+          <button type="button" class="button" onClick={() => void session.again(attempt.request)}>
             Try again
           </button>
           <IconButton icon="close" label="Close this message" onClick={() => session.dismiss(attempt.id)} />

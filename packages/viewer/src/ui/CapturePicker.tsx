@@ -74,7 +74,7 @@ function Standing({ model }: { model: CaptureModel }) {
       </button>
       {snapshot.valuesUnavailable && <Badge tone="plain" title="Shapes without numbers">fake tensors</Badge>}
       {gone && <Badge tone="plain" title="The host no longer holds this capture; it stays here until the page is closed">released by the host</Badge>}
-      {attempt && <IconButton icon="again" label="Capture this again" onClick={() => void session.start(attempt.request)} />}
+      {attempt && <IconButton icon="again" label="Capture this again" onClick={() => void session.again(attempt.request)} />}
     </>
   );
 }

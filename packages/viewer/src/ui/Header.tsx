@@ -16,7 +16,7 @@ export function Header() {
       <CapturePicker />
       <span class="spacer" />
       {view.model.value && <Search />}
-      {session.connection.value !== "unauthorized" && (
+      {session.connection.value !== "unauthorized" && session.connection.value !== "tokenless" && (
         <IconButton icon="plus" label="New capture" onClick={() => (panel.value = "new")} />
       )}
       <ThemeButton />
@@ -83,8 +83,9 @@ function ThemeButton() {
 const STATES: Record<Connection, readonly [string, string]> = {
   connecting: ["Connecting", "Waiting for the host's first answer"],
   live: ["Live", "Connected: new captures appear here by themselves"],
-  reconnecting: ["Reconnecting", "The host does not answer. This page keeps trying; what is shown stays. Click to try now"],
-  unauthorized: ["No access", "The host does not accept this page's token. Open it again with: tensorviz open"],
+  reconnecting: ["Reconnecting", "The host does not answer; what is shown stays. If it has ended, start it again with tensorviz open and use the address that it prints. Click to try now"],
+  unauthorized: ["No access", "The host does not accept this page's token: use the address that it printed when it started"],
+  tokenless: ["No access", "This page was opened without a token: use the address that tensorviz printed when it started"],
 };
 
 function ConnectionMark() {

@@ -2,7 +2,7 @@ import type { Diagnostic, Effect, Invocation, Operation } from "@tensorviz/contr
 import { count } from "../format/numbers";
 import { tensorText } from "../format/tensor";
 import { visible } from "../format/text";
-import { callName, className, definitionType, owner, place, position, RUN, valueOf, type CaptureModel } from "../model/capture";
+import { callName, className, definitionType, owner, place, position, rootCaller, RUN, valueOf, type CaptureModel } from "../model/capture";
 import { argumentName } from "../model/effects";
 import { opaqueReason } from "../format/argument";
 import { topArguments } from "../model/walk";
@@ -11,7 +11,7 @@ import { ArgumentTree, type Rooted } from "./ArgumentTree";
 import { Copy, Fact, Facts, Go, Section, StatusBadge } from "./bits";
 import { RunFacts } from "./DetailsPanel";
 import { Icon } from "./icons";
-import { ProducerLink } from "./TensorFacts";
+import { ProducerLink, VersionText } from "./TensorFacts";
 
 /** Everything that was recorded of what is selected. */
 export function Inspector() {
@@ -128,21 +128,20 @@ function EffectRow({ model, operation, effect }: { model: CaptureModel; operatio
 }
 
 function Version({ value }: { value: { version: number | null; logicalVersion: number } }) {
-  const counter = value.version === null ? "" : `version ${value.version}, `;
   return (
     <span class="muted">
       {" "}
-      {counter}observation {value.logicalVersion}
+      version <VersionText version={value.version} />, observation {value.logicalVersion}
     </span>
   );
 }
 
-function Source({ model, id }: { model: CaptureModel; id: string | null }) {
+function Source({ model, id, unknown = "No line of Python is known for this." }: { model: CaptureModel; id: string | null; unknown?: string | undefined }) {
   const found = place(model, id);
   if (!found) {
     return (
       <Section title="Source">
-        <p class="muted">No line of Python is known for this.</p>
+        <p class="muted">{unknown}</p>
       </Section>
     );
   }
@@ -197,7 +196,7 @@ function CallView({ model, call }: { model: CaptureModel; call: number }) {
       </Section>
       <Output model={model} call={record} names={[]} />
       <ModuleFacts model={model} record={record} call={call} />
-      <Source model={model} id={record.location} />
+      <Source model={model} id={record.location} unknown={record.parent === null ? rootCaller(model.snapshot) : undefined} />
     </>
   );
 }

@@ -19,11 +19,10 @@ export function NewCapture() {
     busy.value = false;
     if (problem.value === null) close();
   };
-  const latest = session.ledger.value.attempts[0]?.request;
   return (
     <Dialog title="New capture" narrow onClose={close}>
       <form class="form" onSubmit={(event) => void submit(event)}>
-        <Fields latest={latest} problem={problem.value} />
+        <Fields asked={session.asked.value} problem={problem.value} />
         {problem.value && (
           <div class="callout bad" role="alert">
             <ProblemText problem={problem.value} />
@@ -42,39 +41,39 @@ export function NewCapture() {
   );
 }
 
-function Fields({ latest, problem }: { latest: CaptureRequest | undefined; problem: Problem | null }) {
+function Fields({ asked, problem }: { asked: CaptureRequest | undefined; problem: Problem | null }) {
   return (
     <>
       <Field label="Python file" note="In the host's workspace. It is imported and the model is run once, in a process of its own." fault={faultAt(problem, "file")}>
-        <input name="file" required placeholder="models/gpt.py" defaultValue={latest?.file ?? ""} />
+        <input name="file" required placeholder="models/gpt.py" defaultValue={asked?.file ?? ""} />
       </Field>
       <Field label="Target" note="A module class, a function that makes a model, a model, or nothing to let the file decide." fault={faultAt(problem, "target")}>
-        <input name="target" placeholder="GPT" defaultValue={latest?.target ?? ""} />
+        <input name="target" placeholder="GPT" defaultValue={asked?.target ?? ""} />
       </Field>
       <div class="form-row">
         <Field label="Inputs from file" note="Empty: example_inputs and other conventions of the file itself." fault={faultAt(problem, "inputs")}>
-          <input name="inputsFile" placeholder="models/inputs.py" defaultValue={latest?.inputs?.file ?? ""} />
+          <input name="inputsFile" placeholder="models/inputs.py" defaultValue={asked?.inputs?.file ?? ""} />
         </Field>
         <Field label="Function">
-          <input name="inputsFunction" placeholder="make_inputs" defaultValue={latest?.inputs?.function ?? ""} />
+          <input name="inputsFunction" placeholder="make_inputs" defaultValue={asked?.inputs?.function ?? ""} />
         </Field>
       </div>
       <div class="form-row">
         <Field label="Mode">
           <select name="mode">
             {(["eval", "train", "as_is"] as const).map((mode) => (
-              <option key={mode} value={mode} selected={(latest?.mode ?? "eval") === mode}>
+              <option key={mode} value={mode} selected={(asked?.mode ?? "eval") === mode}>
                 {mode === "as_is" ? "as the model is" : mode}
               </option>
             ))}
           </select>
         </Field>
         <Field label="Deadline in seconds" fault={faultAt(problem, "timeout")}>
-          <input name="timeout" type="number" min="1" max="86400" step="any" defaultValue={String(latest?.timeout ?? 60)} />
+          <input name="timeout" type="number" min="1" max="86400" step="any" defaultValue={String(asked?.timeout ?? 60)} />
         </Field>
       </div>
       <label class="check">
-        <input type="checkbox" name="fake" defaultChecked={latest?.fake ?? false} /> Fake tensors: shapes without numbers, for models that do not fit
+        <input type="checkbox" name="fake" defaultChecked={asked?.fake ?? false} /> Fake tensors: shapes without numbers, for models that do not fit
       </label>
     </>
   );

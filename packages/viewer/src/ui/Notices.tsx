@@ -15,6 +15,7 @@ export function Notices() {
   const attempt = session.attempt.value;
   return (
     <div class="notices">
+      {model && session.connection.value === "unauthorized" && <Refused />}
       {attempt && <AttemptStrip key={attempt.id} attempt={attempt} />}
       {attempt && model && <Earlier />}
       <Offer />
@@ -42,6 +43,24 @@ function Earlier() {
       Shown below: the earlier capture of {model ? modelName(model) : ""}
       {created === undefined ? "" : `, from ${clock(created)}`}.
     </p>
+  );
+}
+
+/** Another host has taken the place of the one that this page came from. */
+function Refused() {
+  return (
+    <section class="banner warn" role="alert" aria-label="No access">
+      <Icon name="warn" />
+      <div class="banner-text">
+        <p>
+          <strong>The host does not accept this page's token.</strong> It was started anew, and every start makes a new token.
+        </p>
+        <p class="banner-more">
+          Use the address that is printed in the terminal where tensorviz runs, or start a new host with <code>tensorviz open</code>{" "}
+          and use the one that it prints. This page keeps showing what it has loaded.
+        </p>
+      </div>
+    </section>
   );
 }
 

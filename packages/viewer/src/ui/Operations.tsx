@@ -75,9 +75,9 @@ function Grid() {
   const store = useStore();
   const { view } = store;
   const operations = view.operations.value;
-  const { op, deep } = view.selection.value;
+  const { call, op, deep } = view.selection.value;
   const at = op === null ? -1 : indexIn(operations, op);
-  const window = useWindow(operations.length, ROW, at, HEAD);
+  const window = useWindow(operations.length, ROW, at, `${view.model.value?.snapshot.id} ${call}`, HEAD);
   const shown = operations.slice(window.from, window.to);
   return (
     <div class={`scroller grid-scroller ${deep ? "deep" : ""}`} ref={window.ref} onScroll={window.onScroll}>

@@ -10,6 +10,9 @@ import { Icon } from "./icons";
 import { Log, LogButton } from "./Log";
 import { OperationLink, ProducerLink } from "./TensorFacts";
 
+/** Reasons that say no more than how the run ended. */
+const SAID_BY_THE_END: ReadonlySet<string> = new Set(["run_failed", "timed_out", "cancelled"]);
+
 /** Says of a partial capture, before anything else, that it is partial, and why. */
 export function PartialBanner({ model }: { model: CaptureModel }) {
   const { view, session, panel } = useStore();
@@ -17,14 +20,16 @@ export function PartialBanner({ model }: { model: CaptureModel }) {
   const { snapshot, culprit } = model;
   const logged = session.ledger.value.attempts.some(({ id }) => id === snapshot.attempt);
   const lead = snapshot.reasons[0];
-  const failed = snapshot.termination.kind !== "returned";
+  const { kind } = snapshot.termination;
+  const ended = kind !== "returned";
+  const [tone, icon] = kind === "cancelled" ? (["plain", "stop"] as const) : ended ? (["bad", "fail"] as const) : (["warn", "warn"] as const);
   return (
-    <section class={`banner ${failed ? "bad" : "warn"}`} aria-label="This capture is partial">
-      <Icon name={failed ? "fail" : "warn"} />
+    <section class={`banner ${tone}`} aria-label="This capture is partial">
+      <Icon name={icon} />
       <div class="banner-text">
         <p>
-          <strong>{failed ? terminationText(snapshot) : "This capture is partial."}</strong>{" "}
-          {lead && !(failed && lead.code === "run_failed") && `${explain(lead.code).happened} `}
+          <strong>{ended ? terminationText(snapshot) : "This capture is partial."}</strong>{" "}
+          {lead && !(ended && SAID_BY_THE_END.has(lead.code)) && `${explain(lead.code).happened} `}
           {lead && explain(lead.code).missing}
         </p>
         <p class="banner-more">

@@ -129,7 +129,7 @@ function Identity({ model, value }: { model: CaptureModel; value: Value }) {
         {aliases.length > 0 && <Aliases model={model} values={aliases} />}
       </Fact>
       <Fact name="Version" title="torch's own counter, and the number of this observation of the object">
-        {value.version === null ? "not told by torch" : value.version} <span class="muted">· observation {value.logicalVersion}</span>
+        <VersionText version={value.version} /> <span class="muted">· observation {value.logicalVersion}</span>
       </Fact>
       {previous && (
         <Fact name="Earlier version">
@@ -143,6 +143,12 @@ function Identity({ model, value }: { model: CaptureModel; value: Value }) {
       )}
     </>
   );
+}
+
+/** torch's counter of a value, where it was there to be read. */
+export function VersionText({ version }: { version: number | null }) {
+  if (version !== null) return <>{version}</>;
+  return <span title="An inference tensor, which has no counter, or one that was gone before autograd completed its counter">not observed</span>;
 }
 
 function Aliases({ model, values }: { model: CaptureModel; values: readonly Value[] }) {

@@ -22,7 +22,7 @@ export function Tree() {
   const rows = view.rows.value;
   const cursor = useMemo(() => signal<Cursor | null>(null), []);
   const at = activeRow(rows, view.selection.value, cursor.value);
-  const window = useWindow(rows.length, ROW, at);
+  const window = useWindow(rows.length, ROW, at, view.model.value?.snapshot.id ?? "");
   const active = rows[at];
   return (
     <nav class="pane tree-pane" aria-label="Module calls">

@@ -7,6 +7,7 @@ import { ProblemText } from "./ProblemText";
 export function Waiting() {
   const { session } = useStore();
   const connection = session.connection.value;
+  if (connection === "tokenless") return <NoToken />;
   if (connection === "unauthorized") return <NoAccess />;
   if (session.problem.value) return <NotLoaded />;
   if (session.loading.value !== null) return <Quiet text="Loading the capture…" />;
@@ -39,10 +40,24 @@ function NoAccess() {
         <Icon name="warn" class="large" />
         <h1>This page has no access to its host</h1>
         <p>
-          The address that tensorviz prints carries a token, and every start of the host makes a new one. This tab has none, or an
-          old one.
+          The address that tensorviz prints carries a token, and every start of the host makes a new one. This tab has the token of
+          another start.
         </p>
-        <p>Print and open a fresh address:</p>
+        <p>Use the address that is printed in the terminal where tensorviz runs, or start a new host and use the one that it prints:</p>
+        <Command text="tensorviz open" />
+      </div>
+    </main>
+  );
+}
+
+function NoToken() {
+  return (
+    <main class="waiting">
+      <div class="card">
+        <Icon name="warn" class="large" />
+        <h1>This page has no access to its host</h1>
+        <p>The address that tensorviz prints carries a token, and this tab was opened without one.</p>
+        <p>Use the address that is printed in the terminal where tensorviz runs, or start a new host and use the one that it prints:</p>
         <Command text="tensorviz open" />
       </div>
     </main>
@@ -55,8 +70,8 @@ function Unreachable() {
     <main class="waiting">
       <div class="card">
         <Icon name="warn" class="large" />
-        <h1>The host does not answer</h1>
-        <p>tensorviz has stopped, or its address has changed. This page keeps trying and connects by itself.</p>
+        <h1>The host has ended</h1>
+        <p>Nothing answers at this page's address. Start tensorviz again and use the address that it prints:</p>
         <Command text="tensorviz open" />
         <button type="button" class="button" onClick={() => session.retry()}>
           Try now

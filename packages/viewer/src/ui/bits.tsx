@@ -45,7 +45,10 @@ async function writeClipboard(text: string): Promise<boolean> {
   }
 }
 
-/** A tensor or literal in a line of them; tensors carry a mark in the colour of where they came from. */
+/**
+ * A tensor or literal in a line of them; tensors carry a mark in the colour of where they came from. The eye has gaps
+ * between them; the clipboard and a screen reader have commas.
+ */
 export function Tokens({ tokens }: { tokens: readonly Token[] }) {
   return (
     <>
@@ -53,6 +56,7 @@ export function Tokens({ tokens }: { tokens: readonly Token[] }) {
         <span key={i} class={origin ? `token tensor ${origin}` : "token"}>
           {name && <span class="token-name">{spaced(name)}</span>}
           {text}
+          {i < tokens.length - 1 && <span class="separator">, </span>}
         </span>
       ))}
     </>

@@ -13,11 +13,15 @@ export interface Window {
   onScroll: () => void;
 }
 
-/** The rows in sight of a scroller whose rows are all equally high. `shown` is kept in sight when it changes. */
-export function useWindow(rows: number, height: number, shown: number, head = 0): Window {
+/**
+ * The rows in sight of a scroller whose rows are all equally high. `shown` is kept in sight when it changes.
+ * Another `subject` begins at the top.
+ */
+export function useWindow(rows: number, height: number, shown: number, subject: string, head = 0): Window {
   const ref = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const room = useSignal(800);
+  const before = useRef(subject);
   useLayoutEffect(() => {
     const element = ref.current;
     if (!element) return;
@@ -29,10 +33,14 @@ export function useWindow(rows: number, height: number, shown: number, head = 0)
   }, [head, room]);
   useLayoutEffect(() => {
     const element = ref.current;
-    if (!element || shown < 0) return;
-    const next = scrolledTo(shown * height, height, element.scrollTop, element.clientHeight - head);
-    if (next !== element.scrollTop) element.scrollTop = next;
-  }, [shown, rows, height, head]);
+    if (!element) return;
+    const from = before.current === subject ? element.scrollTop : 0;
+    before.current = subject;
+    const next = shown < 0 ? from : scrolledTo(shown * height, height, from, element.clientHeight - head);
+    if (next === element.scrollTop) return;
+    element.scrollTop = next;
+    top.value = element.scrollTop;
+  }, [shown, rows, height, head, subject, top]);
   const from = Math.max(0, Math.min(Math.floor(top.value / height) - MARGIN, rows - 1));
   return {
     ref,
