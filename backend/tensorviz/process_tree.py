@@ -4,7 +4,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import psutil
 
@@ -25,9 +25,7 @@ def kill_tree(leader: int, attempt: str, patience: float = _PATIENCE) -> list[in
     while True:
         _kill_group(leader)
         found = _alive(leader, attempt)
-        for process in found:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        _kill(found)
         if not found or time.monotonic() >= deadline:
             return [process.pid for process in found]
         psutil.wait_procs(found, timeout=_PAUSE)
@@ -36,9 +34,7 @@ def kill_tree(leader: int, attempt: str, patience: float = _PATIENCE) -> list[in
 def end_marked(attempt: str) -> None:
     """Kills what a dead host's attempt left running."""
     if attempt:
-        for process in marked(attempt):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        _kill(marked(attempt))
 
 
 def marked(attempt: str) -> Iterator[psutil.Process]:
@@ -65,6 +61,12 @@ def _lives(process: psutil.Process) -> bool:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
+
+
+def _kill(processes: Iterable[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 def _kill_group(leader: int) -> None:

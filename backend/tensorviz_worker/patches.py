@@ -20,12 +20,14 @@ _HANDS_OUT_MEMORY = ("numpy", "__dlpack__")
 _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY = ("data_ptr", "untyped_storage", "storage", "__setstate__")
 """torch uses these itself; only a call from other code than torch's counts."""
 _ABSENT = object()
-
-
 _OTHER_THREADS = ((threading.Thread, "start"), (ThreadPoolExecutor, "submit"), (_thread, "start_new_thread"))
 _OTHER_PROCESSES = ((os, "fork"), (multiprocessing.process.BaseProcess, "start"))
 _COMPILED_CODE = ("torch._inductor.output_code", "torch._inductor.codecache")
 """Where ``CompiledFxGraph`` is, in newer and in older torch. It is loaded by the first compilation."""
+
+
+def _always(_: Any) -> bool:
+    return True
 
 
 class Patches:
@@ -33,39 +35,42 @@ class Patches:
 
     def __init__(self) -> None:
         self._saved: list[tuple[Any, str, Any]] = []
-        self._on_compiled: Callable[[], None] | None = None
+        self._on_first_compilation: Callable[[], None] | None = None
 
     def install(
         self,
         call: "Callable[..., Any]",
-        on_thread: "Callable[[], None]",
-        on_process: "Callable[[], None]",
-        on_escape: "Callable[[], None]",
-        on_compiled: "Callable[[], None]",
+        notice: "Callable[[str], None]",
         on_swap: "Callable[[Any, Any], None]",
         is_citable: "Callable[[Any], bool]",
     ) -> None:
-        """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code not of torch."""
+        """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code not of torch.
+
+        ``notice(reason)`` is told what happens where it cannot be seen, with the contract's reason code.
+        """
+
+        def watch(owner: Any, name: str, reason: str, counts: "Callable[[Any], bool]" = _always) -> None:
+            self._replace(owner, name, _noticed(getattr(owner, name), lambda: notice(reason), counts))
+
         self._replace(torch.nn.Module, "__call__", _calling(torch.nn.Module.__call__, call))
+        self._replace(torch.utils, "swap_tensors", _before(torch.utils.swap_tensors, on_swap))
         for owner, name in _OTHER_THREADS:
-            self._replace(owner, name, _noticed(getattr(owner, name), on_thread, _always))
+            watch(owner, name, "unobserved_thread")
         for owner, name in _OTHER_PROCESSES:
             if hasattr(owner, name):
-                self._replace(owner, name, _noticed(getattr(owner, name), on_process, _always))
-        self._replace(torch.utils, "swap_tensors", _before(torch.utils.swap_tensors, on_swap))
+                watch(owner, name, "unobserved_process")
         for name in _HANDS_OUT_MEMORY:
-            self._replace(torch.Tensor, name, _noticed(getattr(torch.Tensor, name), on_escape, _always))
+            watch(torch.Tensor, name, "escaped_storage")
         for name in _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY:
-            self._replace(torch.Tensor, name, _noticed(getattr(torch.Tensor, name), on_escape, is_citable))
-
+            watch(torch.Tensor, name, "escaped_storage", is_citable)
         graph = _compiled_graph()
-        self._on_compiled = None if graph is not None else on_compiled
+        self._on_first_compilation = None if graph is not None else lambda: notice("compiled_region")
         if graph is not None:
-            self._replace(graph, "__call__", _noticed(graph.__call__, on_compiled, _always))
+            watch(graph, "__call__", "compiled_region")
 
     def remove(self) -> None:
-        if self._on_compiled is not None and _compiled_graph() is not None:
-            self._on_compiled()  # the first compilation of the process was during the recording
+        if self._on_first_compilation is not None and _compiled_graph() is not None:
+            self._on_first_compilation()  # it was during the recording
         while self._saved:
             owner, name, before = self._saved.pop()
             if before is _ABSENT:
@@ -85,10 +90,6 @@ def _compiled_graph() -> Any:
         if found is not None:
             return found
     return None
-
-
-def _always(_: Any) -> bool:
-    return True
 
 
 def leave_uncompiled(code: Any, below: bool = False) -> None:

@@ -11,7 +11,6 @@ the first one ends the recording with a reason, and the program goes on.
 """
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -81,13 +80,10 @@ def _forget(*swapped: Any) -> None:
         recorder.guarded(recorder.facts.forget, *swapped)
 
 
-def _notice(code: str) -> "Callable[[], None]":
-    def notice() -> None:
-        recorder = _recorders.get(threading.get_ident())
-        if recorder is not None:
-            recorder.guarded(recorder.facts.gap, code)
-
-    return notice
+def _notice(reason: str) -> None:
+    recorder = _recorders.get(threading.get_ident())
+    if recorder is not None:
+        recorder.guarded(recorder.facts.gap, reason)
 
 
 facts.hooks.update((_Mode.__torch_dispatch__.__code__, _call.__code__))
@@ -110,15 +106,7 @@ class Recorder:
         if self._thread in _recorders:
             raise RuntimeError("this thread is being recorded already; one recording at a time")
         if not _recorders:
-            _patches.install(
-                _call,
-                _notice("unobserved_thread"),
-                _notice("unobserved_process"),
-                _notice("escaped_storage"),
-                _notice("compiled_region"),
-                _forget,
-                self.sources.is_citable,
-            )
+            _patches.install(_call, _notice, _forget, self.sources.is_citable)
         _recorders[self._thread] = self
         self._mode.__enter__()
 
