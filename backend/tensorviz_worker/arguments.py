@@ -19,6 +19,9 @@ NONE = '{"kind":"none"}'
 _MAX_LEVEL = 56
 """JSON containers inside one another, so that a whole capture stays below the contract's 64."""
 _MAX_INT_BITS = 13_000
+_MAX_KNOWN = 4096
+_ONLY_INTS = {int}
+_BARE = {tuple: "tuple", list: "list"}
 _PROFILER_RANGE = "__torch__.torch.classes.profiler._RecordFunction"
 _TORCH_KINDS: "dict[type, str]" = {
     torch.dtype: "dtype",
@@ -40,16 +43,20 @@ def opaque(kind: type, reason: str) -> str:
 
 
 class ArgumentEncoder:
-    """``reference(tensor, path)`` gives the encoded tensor argument; ``path`` is where in the tree it was met."""
+    """``reference(tensor, path)`` gives the encoded tensor argument; ``path`` is where in the tree it was met.
 
-    def __init__(self, reference: "Callable[[Tensor, Any], str]", depth: int, items: int, text: int) -> None:
+    ``scalars`` encode what has no parts, by its exact type.
+    """
+
+    def __init__(self, reference: "Callable[[Tensor, str], str]", depth: int, items: int, text: int) -> None:
         self._reference = reference
         self._depth = depth
         self._max_items = items
         self._max_text = text
         self._items = 0
         self._open: list[int] = []
-        self._scalars: dict[type, Callable[[Any], str]] = {
+        self._known_integers: dict[tuple[int, ...], str] = {}
+        self.scalars: dict[type, Callable[[Any], str]] = {
             type(None): lambda _: NONE,
             bool: lambda value: '{"kind":"bool","value":true}' if value else '{"kind":"bool","value":false}',
             int: self._int,
@@ -64,27 +71,41 @@ class ArgumentEncoder:
             **dict.fromkeys(_TORCH_KINDS, self._torch),
         }
 
-    def encode(self, value: Any, path: Any) -> str:
+    def encode(self, value: Any, path: str) -> str:
         """The tree of one argument or result that sits at ``path``."""
         if _is_tensor(value):
             return self._reference(value, path)
-        scalar = self._scalars.get(type(value))
+        scalar = self.scalars.get(type(value))
         if scalar is not None:
             return scalar(value)
+        if type(value) is list and value and len(value) < self._max_items and {*map(type, value)} == _ONLY_INTS:
+            return self._integers(value)
         self._items = 0
         self._open.clear()
         return self._node(value, path, 0, 2)
 
-    def _node(self, value: Any, path: Any, depth: int, level: int) -> str:
+    def _integers(self, value: "list[int]") -> str:
+        """Sizes and dimensions: few, short, and met again and again."""
+        key = tuple(value)
+        text = self._known_integers.get(key)
+        if text is None:
+            text = f'{{"kind":"list","items":[{",".join(map(self._int, value))}]}}'
+            if len(key) < 16 and len(self._known_integers) < _MAX_KNOWN:
+                self._known_integers[key] = text
+        return text
+
+    def _node(self, value: Any, path: str, depth: int, level: int) -> str:
         self._items += 1
         if self._items > self._max_items:
             return opaque(type(value), "item_limit")
         if _is_tensor(value):
             return self._reference(value, path)
         kind = type(value)
-        scalar = self._scalars.get(kind)
+        scalar = self.scalars.get(kind)
         if scalar is not None:
             return scalar(value)
+        if kind in _BARE and depth < self._depth and level < _MAX_LEVEL and id(value) not in self._open:
+            return self._bare(value, path, depth, level)
         if not _tells_its_class(value):
             return opaque(kind, "unsupported_type")
         if isinstance(value, enum.Enum):
@@ -106,7 +127,7 @@ class ArgumentEncoder:
         finally:
             self._open.pop()
 
-    def _reader(self, value: Any) -> "Callable[[Any, Any, int, int], str] | None":
+    def _reader(self, value: Any) -> "Callable[[Any, str, int, int], str] | None":
         if isinstance(value, tuple):
             return self._namedtuple if _field_names(value) is not None else self._sequence
         if isinstance(value, list):
@@ -117,45 +138,59 @@ class ArgumentEncoder:
             return self._slice
         return self._dataclass if _dataclass_fields(value) is not None else None
 
-    def _sequence(self, value: Any, path: Any, depth: int, level: int) -> str:
+    def _sequence(self, value: Any, path: str, depth: int, level: int) -> str:
         kind = "tuple" if isinstance(value, tuple) else "list"
         if type(value) not in (list, tuple, torch.Size) and not _is_structseq(value):
             return opaque(type(value), "unsupported_type")
         return f'{{"kind":"{kind}","items":[{self._items_of(value, path, depth, level)}]}}'
 
-    def _items_of(self, value: Any, path: Any, depth: int, level: int) -> str:
-        stored = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
-        return ",".join(
-            self._node(item, (*path, "items", index), depth, level + 2) for index, item in enumerate(stored)
-        )
+    def _bare(self, value: Any, path: str, depth: int, level: int) -> str:
+        """A tuple or list of no subclass: what most results are."""
+        kind = type(value)
+        if self._items + len(value) > self._max_items:
+            return opaque(kind, "item_limit")
+        self._open.append(id(value))
+        inside = f'{path},"items",' if path else '"items",'
+        try:
+            items = [self._node(item, f"{inside}{index}", depth + 1, level + 2) for index, item in enumerate(value)]
+        finally:
+            self._open.pop()
+        return f'{{"kind":"{_BARE[kind]}","items":[{",".join(items)}]}}'
 
-    def _namedtuple(self, value: Any, path: Any, depth: int, level: int) -> str:
+    def _items_of(self, value: Any, path: str, depth: int, level: int) -> str:
+        stored = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
+        inside = f'{path},"items",' if path else '"items",'
+        return ",".join([self._node(item, f"{inside}{index}", depth, level + 2) for index, item in enumerate(stored)])
+
+    def _namedtuple(self, value: Any, path: str, depth: int, level: int) -> str:
         fields = ",".join(quote(name) for name in _field_names(value) or ())
         items = self._items_of(value, path, depth, level)
         return f'{{"kind":"namedtuple","type":{quote(type_name(type(value)))},"fields":[{fields}],"items":[{items}]}}'
 
-    def _dict(self, value: Any, path: Any, depth: int, level: int) -> str:
+    def _dict(self, value: Any, path: str, depth: int, level: int) -> str:
         entries = []
         for index, (key, item) in enumerate(_stored_items(value)):
-            at = (*path, "entries", index)
-            key_text = self._node(key, (*at, "key"), depth, level + 3)
-            entries.append(f'{{"key":{key_text},"value":{self._node(item, (*at, "value"), depth, level + 3)}}}')
+            at = _inside(path, f'"entries",{index}')
+            key_text = self._node(key, at + ',"key"', depth, level + 3)
+            item_text = self._node(item, at + ',"value"', depth, level + 3)
+            entries.append(f'{{"key":{key_text},"value":{item_text}}}')
         name = "null" if type(value) is dict else quote(type_name(type(value)))
         return f'{{"kind":"dict","type":{name},"entries":[{",".join(entries)}]}}'
 
-    def _dataclass(self, value: Any, path: Any, depth: int, level: int) -> str:
+    def _dataclass(self, value: Any, path: str, depth: int, level: int) -> str:
         stored = object.__getattribute__(value, "__dict__")
         fields = []
         for index, name in enumerate(name for name in _dataclass_fields(value) or () if name in stored):
-            text = self._node(stored[name], (*path, "fields", index, "value"), depth, level + 3)
+            at = _inside(path, f'"fields",{index},"value"')
+            text = self._node(stored[name], at, depth, level + 3)
             fields.append(f'{{"name":{quote(name)},"value":{text}}}')
         return f'{{"kind":"dataclass","type":{quote(type_name(type(value)))},"fields":[{",".join(fields)}]}}'
 
-    def _slice(self, value: slice, path: Any, depth: int, level: int) -> str:
-        parts = [
-            f'"{name}":{self._node(getattr(value, name), (*path, name), depth, level + 1)}'
-            for name in ("start", "stop", "step")
-        ]
+    def _slice(self, value: slice, path: str, depth: int, level: int) -> str:
+        parts = []
+        for name in ("start", "stop", "step"):
+            text = self._node(getattr(value, name), _inside(path, quote(name)), depth, level + 1)
+            parts.append(f"{quote(name)}:{text}")
         return '{"kind":"slice",' + ",".join(parts) + "}"
 
     def _int(self, value: int) -> str:
@@ -184,6 +219,10 @@ class ArgumentEncoder:
         if isinstance(value, float):
             return f'{{"kind":"float","value":"{to_float(float.__float__(value))}"}}'
         return self._str(str.__str__(value)) if isinstance(value, str) else None
+
+
+def _inside(path: str, step: str) -> str:
+    return f"{path},{step}" if path else step
 
 
 def _is_tensor(value: Any) -> bool:

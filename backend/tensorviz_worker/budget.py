@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 _RESERVE = 64 * 1024
 _PER_CALL_RESERVE = 512
-_PER_EVENT = 16
+PER_EVENT = 16
 
 
 class Limits(NamedTuple):
@@ -23,19 +23,39 @@ class Limits(NamedTuple):
 class Budget:
     """``stopped`` is the reason code of the budget that ended the recording, or None while it goes on.
 
-    ``events`` and ``open_calls`` are kept by the recorder: an event's record has some words more in the capture than
-    its lines in the journal, and every open call still needs room for its end.
+    ``left`` is how many bytes there is room for: an event's record has some words more in the capture than its lines
+    in the journal, every open call needs room for its end, and a reserve is kept for the end of the capture.
     """
 
     def __init__(self, journal: Any, limits: Limits) -> None:
-        self.write = journal.write
         self.limits = limits
+        self.left = limits.bytes - journal.size - _RESERVE
         self.stopped: str | None = None
         self.omitted = {"operations": 0, "invocations": 0, "values": 0}
-        self.events = 0
-        self.open_calls = 0
-        self._journal = journal
+        self.pending: list[str] = []
+        self._put = journal.write
         self._gaps: set[str] = set()
+
+    def note(self, line: str) -> None:
+        """Keeps a line that belongs to the event whose own line comes next: one write puts an event on record."""
+        self.left -= len(line)
+        self.pending.append(line)
+
+    def write(self, line: str) -> None:
+        """Puts a line on record, after those that were noted."""
+        self.left -= len(line)
+        pending = self.pending
+        if pending:
+            pending.append(line)
+            line = "\n".join(pending)
+            pending.clear()
+        self._put(line)
+
+    def open_call(self) -> None:
+        self.left -= _PER_CALL_RESERVE
+
+    def close_call(self) -> None:
+        self.left += _PER_CALL_RESERVE
 
     def gap(self, code: str) -> None:
         """Something happened that is not among the facts; the code is the contract's reason."""
@@ -43,39 +63,24 @@ class Budget:
             self._gaps.add(code)
             self.write(f'{{"gap":{{"code":"{code}"}}}}')
 
-    def omits(self, kind: str, code: str, used: int, limit: int) -> bool:
-        """Whether one more event is left out, and counts it then.
+    def omit(self, kind: str, code: str) -> None:
+        """Leaves one event out, for the budget with this reason code.
 
-        The first time that a budget is spent, everything stops: later events would cite what is not there.
+        The first time, everything stops: later events would cite what is not there.
         """
-        if self.stopped is None and used >= limit:
-            self._stop(code)
-        return self.omits_bytes(kind, 0)
-
-    def omits_bytes(self, kind: str, size: int) -> bool:
-        if self.stopped is None and not self._has_room(size + _PER_CALL_RESERVE * self.open_calls):
-            self._stop("byte_limit")
         if self.stopped is None:
-            return False
+            self.stopped = code
+            self.gap(code)
         self.omitted[kind] += 1
-        return True
 
-    def omits_value(self, used: int) -> bool:
+    def omit_value(self) -> None:
         """A spent value budget leaves opaque references and stops nothing else."""
-        if self.stopped is None and used < self.limits.values:
-            return False
-        if self.stopped is None:
+        if self.stopped is None and self.left >= 0:
             self.gap("value_limit")
-        self.omitted["values"] += 1
-        return True
+            self.omitted["values"] += 1
+        else:
+            self.omit("values", "byte_limit")
 
     def fits_reserve(self, text: str) -> bool:
         """Whether a result may be kept after its event began: it has the room reserved for it, or there is more."""
-        return len(text) < _PER_CALL_RESERVE or self._has_room(len(text))
-
-    def _has_room(self, size: int) -> bool:
-        return self._journal.size + _PER_EVENT * self.events + size + _RESERVE <= self.limits.bytes
-
-    def _stop(self, code: str) -> None:
-        self.stopped = code
-        self.gap(code)
+        return len(text) < _PER_CALL_RESERVE or len(text) <= self.left

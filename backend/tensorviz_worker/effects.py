@@ -1,22 +1,27 @@
 """What an overload declares about itself, read once from its operator schema: name, schema text, and what it writes."""
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
+
+from tensorviz_worker.journal import quote
 
 _DEVICE_READ = "prim.device.default"
 
 
 class Recipe(NamedTuple):
-    """``writes`` are the arguments that the operator may write: position and name of each.
+    """``target`` is encoded. ``writes`` are the arguments that the operator may write: position and name of each.
 
-    With ``training_argument``, it writes them only when the argument at that position is true.
+    With ``training_argument``, it writes them only when the argument at that position is true. A custom operator is
+    one that torch does not bring.
     """
 
     target: str
     schema: "str | None"
     writes: "tuple[tuple[int, str], ...]"
     recorded: bool = True
+    custom: bool = False
     training_argument: "int | None" = None
 
 
@@ -24,9 +29,11 @@ _STATISTICS = ("running_mean", "running_var")
 _TRAINING = ("training", "train", "use_input_stats")
 
 
+@lru_cache(maxsize=4096)
 def recipe_of(func: Any) -> Recipe:
     """A higher-order operator has no schema and no declared writes. Reading a fake tensor's device is no operation."""
-    target = str(func)[:1024]
+    name = str(func)[:1024]
+    target = quote(name)
     schema = getattr(func, "_schema", None)
     if schema is None:
         return Recipe(target, None, ())
@@ -40,20 +47,24 @@ def recipe_of(func: Any) -> Recipe:
     training = next((names.index(name) for name in _TRAINING if name in names), None)
     if not writes and training is not None and all(name in names for name in _STATISTICS):
         # Normalizations update their running statistics in training, and some schemas do not say so.
-        return Recipe(target, text, tuple((names.index(name), name) for name in _STATISTICS), True, training)
-    return Recipe(target, text, writes, target != _DEVICE_READ)
+        writes = tuple((names.index(name), name) for name in _STATISTICS)
+        return Recipe(target, text, writes, training_argument=training)
+    return Recipe(target, text, writes, recorded=name != _DEVICE_READ, custom=not name.startswith("aten."))
 
 
-def written_arguments(recipe: Recipe, args: Any, kwargs: Any) -> "list[tuple[tuple[str | int, ...], Any]]":
-    """Path and tensor of each operand that the call may write; a list argument contributes each of its tensors."""
-    found: list[tuple[tuple[str | int, ...], Any]] = []
+def written_arguments(recipe: Recipe, args: Any, kwargs: Any) -> "list[tuple[str, Any]]":
+    """Path and tensor of each operand that the call may write; a list argument contributes each of its tensors.
+
+    A path is JSON text without its brackets, as everywhere in the recorder.
+    """
+    found: list[tuple[str, Any]] = []
     if recipe.training_argument is not None and not _trains(args, recipe.training_argument):
         return found
     for index, name in recipe.writes:
         if index < len(args):
-            _collect(args[index], ("args", index), found)
+            _collect(args[index], f'"args",{index}', found)
         elif name in kwargs:
-            _collect(kwargs[name], ("kwargs", list(kwargs).index(name), "value"), found)
+            _collect(kwargs[name], f'"kwargs",{list(kwargs).index(name)},"value"', found)
     return found
 
 
@@ -62,9 +73,9 @@ def _trains(args: Any, index: int) -> bool:
     return index >= len(args) or args[index] is True
 
 
-def _collect(value: Any, path: Any, found: "list[Any]") -> None:
+def _collect(value: Any, path: str, found: "list[Any]") -> None:
     if isinstance(value, torch.Tensor):
         found.append((path, value))
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            _collect(item, (*path, "items", index), found)
+            _collect(item, f'{path},"items",{index}', found)

@@ -12,14 +12,19 @@ from torch import Tensor
 
 from tensorviz_worker import tensors
 from tensorviz_worker.arguments import ArgumentEncoder, opaque
-from tensorviz_worker.budget import Budget
+from tensorviz_worker.budget import PER_EVENT, Budget
 from tensorviz_worker.effects import Recipe, recipe_of, written_arguments
 from tensorviz_worker.identity import TensorRef
 from tensorviz_worker.journal import quote, to_json
 from tensorviz_worker.modules import ParameterCounter
 from tensorviz_worker.registry import Registry
 from tensorviz_worker.sources import SourceMap
+from tensorviz_worker.tensors import untyped_storage
 from tensorviz_worker.values import Values
+
+_HOOK_FRAMES = 3
+"""Between the recorded program and the look for its place: hook, recorder, event."""
+_NO_WRITES: "list[Write]" = []
 
 hooks: "set[Any]" = set()
 """The code objects of the recorder's hooks, through which every recorded exception passes."""
@@ -28,19 +33,14 @@ hooks: "set[Any]" = set()
 class Write(NamedTuple):
     """A tensor that an operation may write, where its operand stands, and its value before."""
 
-    path: "tuple[str | int, ...]"
+    path: str
     relation: str
     ref: TensorRef
     before: str
 
 
-class OpenOperation(NamedTuple):
-    name: str
-    writes: "list[Write]"
-
-
-class OpenCall(NamedTuple):
-    name: str
+OpenOperation = tuple[str, "list[Write]"]
+"""The id of an operation whose kernel runs, and what it may write. A bare tuple: one is made for every operation."""
 
 
 class Facts:
@@ -48,15 +48,20 @@ class Facts:
         limits = budget.limits
         self._budget = budget
         self._write = budget.write
-        self._limits = limits
         self._sources = sources
+        self._here = sources.here
         self._values = Values(budget)
+        self._live = self._values.live
         self._registry = Registry(budget, self._values, sources)
         self._encoder = ArgumentEncoder(self._values.reference, limits.argumentDepth, limits.argumentItems, limits.text)
+        self._encode, self._scalars = self._encoder.encode, self._encoder.scalars
         self._counter = ParameterCounter(limits.parameterReads)
         self._recipes: dict[Any, Recipe] = {}
+        self._names: dict[str, str] = {}
         self._calls: list[str] = []
-        self._operations = self._invocations = self._diagnostics = 0
+        self._call = "null"  # the innermost open call, encoded
+        self._max_operations, self._max_invocations = limits.operations, limits.invocations
+        self._operations = self._invocations = self._diagnostics = self._events = 0
         self._last_failure: tuple[int, str] | None = None
         self.register = self._registry.register
         self.gap = budget.gap
@@ -67,116 +72,146 @@ class Facts:
         recipe = self._recipes.get(func) or self._learn(func)
         if not recipe.recorded:
             return None
-        self._values.settle()
-        if self._budget.omits("operations", "operation_limit", self._operations, self._limits.operations):
-            return None
-        self._values.come_from(None)
-        if recipe.writes and not recipe.target.startswith("aten."):
-            self._values.accept_version(tensor for _, tensor in written_arguments(recipe, args, kwargs))
+        values, budget, number = self._values, self._budget, self._operations
+        if values.unsettled:
+            values.settle()
+        if budget.stopped or budget.left < 0 or number >= self._max_operations:
+            return budget.omit("operations", "operation_limit" if number >= self._max_operations else "byte_limit")
+        values.origin = ""
+        if recipe.writes and recipe.custom:
+            values.accept_version(tensor for _, tensor in written_arguments(recipe, args, kwargs))
         arguments = self._arguments(args, kwargs)
-        if self._budget.omits_bytes("operations", len(arguments)):
-            return None
-        name = f"o{self._operations}"
-        self._operations += 1
+        if len(arguments) > budget.left:
+            return budget.omit("operations", "byte_limit")
+        name = f"o{number}"
+        self._operations = number + 1
+        self._events = (sequence := self._events) + 1
+        budget.left -= PER_EVENT
+        location = self._here(_HOOK_FRAMES)
         self._write(
-            f'{{"begin":{{"id":"{name}","sequence":{self._next()},"target":{quote(recipe.target)},'
-            f'"invocation":{self._current_call()},"location":{self._here()},{arguments}}}}}'
+            f'{{"begin":{{"id":"{name}","sequence":{sequence},"target":{recipe.target},"invocation":{self._call},'
+            f'"location":{"null" if location is None else location},{arguments}}}}}'
         )
-        return OpenOperation(name, self._writes(recipe, args, kwargs) if recipe.writes else [])
+        return name, self._writes(recipe, args, kwargs) if recipe.writes else _NO_WRITES
 
     def end(self, operation: OpenOperation, output: Any) -> None:
-        self._values.settle()
-        effects = self._effects(operation, output) if operation.writes else ""
-        self._values.come_from(f'"kind":"output","operation":"{operation.name}"')
-        self._write(f'{{"end":{{"id":"{operation.name}","output":{self._result(output)},"effects":[{effects}]}}}}')
+        name, writes = operation
+        values = self._values
+        if values.unsettled:
+            values.settle()
+        effects = self._effects(operation, output) if writes else ""
+        known = self._live.get(id(output))
+        if type(output) is Tensor and (known is None or known() is not output):
+            result = values.first(output, f'{{"kind":"output","operation":"{name}","path":[]}}')
+        else:
+            values.origin = f'{{"kind":"output","operation":"{name}","path":['
+            result = self._result(output)
+        self._write(f'{{"end":{{"id":"{name}","output":{result},"effects":[{effects}]}}}}')
 
     def fail(self, operation: OpenOperation, error: BaseException) -> None:
         self._values.settle()
-        effects = ",".join(_effect(write, opaque(_type_of(write.ref), "failed_write")) for write in operation.writes)
-        diagnostic = self._diagnose(error, operation.name)
-        self._write(f'{{"end":{{"id":"{operation.name}","diagnostic":"{diagnostic}","effects":[{effects}]}}}}')
+        name, writes = operation
+        effects = ",".join(_effect(write, opaque(_type_of(write.ref), "failed_write")) for write in writes)
+        diagnostic = self._diagnose(error, name)
+        self._write(f'{{"end":{{"id":"{name}","diagnostic":"{diagnostic}","effects":[{effects}]}}}}')
 
     def _learn(self, func: Any) -> Recipe:
         recipe = self._recipes[func] = recipe_of(func)
         if recipe.recorded:
-            self._write(f'{{"operator":{to_json({"target": recipe.target, "operatorSchema": recipe.schema})}}}')
+            self._write(f'{{"operator":{{"target":{recipe.target},"operatorSchema":{to_json(recipe.schema)}}}}}')
         return recipe
 
     # -- module calls
 
-    def enter(self, module: Any, args: Any, kwargs: Any) -> "OpenCall | None":
-        self._values.settle()
-        if self._budget.omits("invocations", "invocation_limit", self._invocations, self._limits.invocations):
-            return None
-        name = f"c{self._invocations}"
+    def enter(self, module: Any, args: Any, kwargs: Any) -> "str | None":
+        """The id of the call, or None when it is left out."""
+        values, budget, number = self._values, self._budget, self._invocations
+        if values.unsettled:
+            values.settle()
+        if budget.stopped or budget.left < 0 or number >= self._max_invocations:
+            return budget.omit("invocations", "invocation_limit" if number >= self._max_invocations else "byte_limit")
+        name = f"c{number}"
         is_root = not self._calls
         if is_root:
             self.register(module)
-        self._values.come_from(f'"kind":"input","invocation":"{name}"' if is_root else None)
+        values.origin = f'{{"kind":"input","invocation":"{name}","path":[' if is_root else ""
         arguments = self._arguments(args, kwargs)
-        if self._budget.omits_bytes("invocations", len(arguments)):
-            return None
-        self._invocations += 1
-        module_name, entry = self._registry.module(module), self._next()
+        if len(arguments) > budget.left:
+            return budget.omit("invocations", "byte_limit")
+        self._invocations = number + 1
+        module_name = self._registry.module(module)
+        self._events = (entry := self._events) + 1
+        budget.left -= PER_EVENT
+        budget.open_call()
+        location = self._here(_HOOK_FRAMES)
         self._write(
-            f'{{"enter":{{"id":"{name}","module":"{module_name}","parent":{self._current_call()},"entry":{entry},'
-            f'"location":{self._here()},{arguments}{self._parameter_count(module)}}}}}'
+            f'{{"enter":{{"id":"{name}","module":"{module_name}","parent":{self._call},"entry":{entry},'
+            f'"location":{"null" if location is None else location},{arguments}{self._counter.count(module)}}}}}'
         )
         self._calls.append(name)
-        self._budget.open_calls += 1
-        return OpenCall(name)
+        self._call = f'"{name}"'
+        return name
 
-    def leave(self, call: OpenCall, output: Any) -> None:
-        self._values.settle()
-        self._close(call)
-        self._values.come_from(None)
-        self._write(f'{{"exit":{{"id":"{call.name}","exit":{self._next()},"output":{self._result(output)}}}}}')
+    def leave(self, name: str, output: Any) -> None:
+        values = self._values
+        if values.unsettled:
+            values.settle()
+        values.origin = ""
+        result = values.reference(output, "") if type(output) is Tensor else self._result(output)
+        self._write(f'{{"exit":{{"id":"{name}","exit":{self._close(name)},"output":{result}}}}}')
 
-    def leave_failed(self, call: OpenCall, error: BaseException) -> None:
+    def leave_failed(self, name: str, error: BaseException) -> None:
         self._values.settle()
         diagnostic = self._diagnose(error, None)
-        self._close(call)
-        self._write(f'{{"exit":{{"id":"{call.name}","exit":{self._next()},"diagnostic":"{diagnostic}"}}}}')
+        self._write(f'{{"exit":{{"id":"{name}","exit":{self._close(name)},"diagnostic":"{diagnostic}"}}}}')
 
-    def _close(self, call: OpenCall) -> None:
-        if self._calls and self._calls[-1] == call.name:
-            self._calls.pop()
-            self._budget.open_calls -= 1
-
-    def _current_call(self) -> str:
-        return f'"{self._calls[-1]}"' if self._calls else "null"
-
-    def _parameter_count(self, module: Any) -> str:
-        count, unavailable = self._counter.count(module)
-        return f',"parameterCount":{count}' if unavailable is None else f',"parameterCountUnavailable":"{unavailable}"'
+    def _close(self, name: str) -> int:
+        """The sequence number of the end of a call."""
+        calls = self._calls
+        if calls and calls[-1] == name:
+            calls.pop()
+            self._budget.close_call()
+            self._call = f'"{calls[-1]}"' if calls else "null"
+        self._budget.left -= PER_EVENT
+        self._events += 1
+        return self._events - 1
 
     # -- what an event carries
 
     def _arguments(self, args: Any, kwargs: Any) -> str:
-        encode, known = self._encoder.encode, self._values.known
-        positional = ",".join([known(value) or encode(value, ("args", index)) for index, value in enumerate(args)])
+        """The hot path: plain tensors that are still as they were recorded, and scalars."""
+        live, scalars, texts = self._live, self._scalars, []
+        for value in args:
+            ref = live.get(id(value))
+            if (
+                ref is not None
+                and ref.plain
+                and ref() is value
+                and value._version == ref.version
+                and value.shape == ref.shape
+                and (ref.storage is None or ref.storage() is untyped_storage(value))
+            ):  # ``values.is_current``, in line
+                texts.append(ref.text)
+            else:
+                scalar = scalars.get(type(value))
+                texts.append(self._encode(value, f'"args",{len(texts)}') if scalar is None else scalar(value))
         if not kwargs:
-            return f'"args":[{positional}],"kwargs":[]'
-        keyword = ",".join(
-            [
-                f'{{"name":{quote(name)},"value":{known(value) or encode(value, ("kwargs", index, "value"))}}}'
-                for index, (name, value) in enumerate(kwargs.items())
-            ]
-        )
-        return f'"args":[{positional}],"kwargs":[{keyword}]'
+            return f'"args":[{",".join(texts)}],"kwargs":[]'
+        named, names = [], self._names
+        for name, value in kwargs.items():
+            scalar = scalars.get(type(value))
+            text = self._encode(value, f'"kwargs",{len(named)},"value"') if scalar is None else scalar(value)
+            named.append(f'{{"name":{names.get(name) or self._quoted(name)},"value":{text}}}')
+        return f'"args":[{",".join(texts)}],"kwargs":[{",".join(named)}]'
+
+    def _quoted(self, name: str) -> str:
+        text = self._names[name] = quote(name)
+        return text
 
     def _result(self, output: Any) -> str:
         """A result is kept even when the budget is spent, but not one that is larger than what was reserved."""
-        text = self._encoder.encode(output, ())
+        text = self._encode(output, "")
         return text if self._budget.fits_reserve(text) else opaque(type(output), "value_limit")
-
-    def _here(self) -> str:
-        location = self._sources.here()
-        return "null" if location is None else f'"{location}"'
-
-    def _next(self) -> int:
-        self._budget.events += 1
-        return self._budget.events - 1
 
     # -- effects
 
@@ -187,26 +222,24 @@ class Facts:
             ref = self._values.find(tensor)
             if ref is None:
                 continue
-            ref.base = weakref.ref(tensor._base) if tensor._base is not None else None
+            base = tensor._base
+            ref.base = weakref.ref(base) if base is not None else None
             found.append(Write(path, "operand", ref, ref.value))
-            if ref.storage is not None:
-                found.extend(
-                    Write(path, "alias", alias, alias.value)
-                    for alias in list(ref.storage.aliases.values())
-                    if alias is not ref and alias() is not None
-                )
-        return _without_repeated_aliases(found)
+            if ref.storage is not None and len(ref.storage.aliases) > 1:
+                found.extend(Write(path, "alias", alias, alias.value) for alias in ref.storage.others(ref))
+        return found if len(found) < 2 else _without_repeated_aliases(found)
 
     def _effects(self, operation: OpenOperation, output: Any) -> str:
-        returned: dict[int, tuple[str | int, ...]] = {}
-        _paths_of(output, (), returned)
+        name, writes = operation
+        returned: dict[int, str] = {}
+        _paths_of(output, "", returned)
         texts: list[str] = []
-        written: dict[str, str] = {}
-        for write in operation.writes:
+        written: dict[int, str] = {}
+        for write in writes:
             tensor = write.ref()
             after = written.get(write.ref.object)
             if after is None and tensor is not None:
-                producer = _producer(operation.name, len(texts), returned.get(id(tensor)))
+                producer = _producer(name, len(texts), returned.get(id(tensor)))
                 after = written[write.ref.object] = self._values.next_version(write.ref, tensor, producer)
             if after is not None:  # an alias that died during the operation has no value after it
                 texts.append(_effect(write, after))
@@ -227,9 +260,9 @@ class Facts:
             "exception": tensors.type_name(type(error)),
             "operation": operation,
             "invocation": self._calls[-1] if self._calls else None,
-            "location": self._sources.here() if operation else self._sources.raised(error),
         }
-        self._write(f'{{"diagnostic":{to_json(record)}}}')
+        location = self._here() if operation else self._sources.raised(error)
+        self._write(f'{{"diagnostic":{to_json(record)[:-1]},"location":{location or "null"}}}}}')
         return name
 
     def finish(self, error: "BaseException | None") -> None:
@@ -256,24 +289,24 @@ def _type_of(ref: TensorRef) -> type:
     return Tensor if tensor is None else type(tensor)
 
 
-def _paths_of(value: Any, path: "tuple[str | int, ...]", found: "dict[int, tuple[str | int, ...]]") -> None:
+def _paths_of(value: Any, path: str, found: "dict[int, str]") -> None:
     """Where in an operation's output each tensor stands first. Dispatcher results nest in plain sequences alone."""
     if isinstance(value, Tensor):
         found.setdefault(id(value), path)
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            _paths_of(item, (*path, "items", index), found)
+            _paths_of(item, f'{path},"items",{index}' if path else f'"items",{index}', found)
 
 
-def _producer(operation: str, effect: int, path: "tuple[str | int, ...] | None") -> str:
+def _producer(operation: str, effect: int, path: "str | None") -> str:
     if path is not None:
-        return f'{{"kind":"output","operation":"{operation}","path":{to_json(path)}}}'
+        return f'{{"kind":"output","operation":"{operation}","path":[{path}]}}'
     return f'{{"kind":"effect","operation":"{operation}","path":[{effect},"after"]}}'
 
 
 def _effect(write: Write, after: str) -> str:
     return (
-        f'{{"argument":{to_json(write.path)},"relation":"{write.relation}","before":"{write.before}","after":{after}}}'
+        f'{{"argument":[{write.path}],"relation":"{write.relation}","before":"{write.before}","after":{after}}}'
     )
 
 

@@ -1,43 +1,36 @@
 """Identities of tensors and storages through weak references and counters; never an address or an ``id()``.
 
 An ``id()`` is only a dictionary key here, and counts for nothing unless the weak reference behind it still leads to the
-same object: addresses are reused.
+same object: addresses are reused. The references have no callbacks, which would run for every tensor that dies: what is
+dead is swept out now and then.
 """
 
 import weakref
 from typing import Any
 
+_SWEEP_AFTER = 1024
+
 
 class StorageRef(weakref.ref):
-    """One storage. ``aliases`` are the live observed tensors on it, by ``id()``, none of them kept alive."""
+    """One storage. ``aliases`` are the observed tensors on it, dead ones among them, none of them kept alive."""
 
-    __slots__ = ("aliases", "key", "name")
+    __slots__ = ("aliases", "name")
 
-    aliases: "dict[int, TensorRef]"
-    key: int
-    name: str
+    aliases: "list[TensorRef]"
+    name: str  # encoded
+
+    def others(self, tensor: "TensorRef | None" = None) -> "list[TensorRef]":
+        """The living ones but ``tensor``."""
+        return [ref for ref in self.aliases if ref is not tensor and ref() is not None]
 
 
 class TensorRef(weakref.ref):
     """One tensor object and its current value. ``text`` is the encoded reference to that value."""
 
-    __slots__ = (
-        "base",
-        "key",
-        "logical",
-        "object",
-        "plain",
-        "requires_grad",
-        "shape",
-        "storage",
-        "text",
-        "value",
-        "version",
-    )
+    __slots__ = ("base", "logical", "object", "plain", "requires_grad", "shape", "storage", "text", "value", "version")
 
     base: "weakref.ref[Any] | None"  # of a view that is being written: the tensor whose version counter it shares
-    key: int
-    object: str
+    object: int
     storage: "StorageRef | None"
     value: str
     text: str
@@ -49,26 +42,14 @@ class TensorRef(weakref.ref):
 
 
 class Identities:
-    """The live tensors and storages that were observed. Numbers are given once and never again."""
+    """The tensors and storages that were observed. Numbers are given once and never again."""
 
     def __init__(self) -> None:
         self.tensors: dict[int, TensorRef] = {}
         self._storages: dict[int, StorageRef] = {}
         self._objects = 0
         self._storage_count = 0
-        tensors, storages = self.tensors, self._storages
-
-        def forget_tensor(ref: Any) -> None:
-            if tensors.get(ref.key) is ref:
-                del tensors[ref.key]
-            if ref.storage is not None and ref.storage.aliases.get(ref.key) is ref:
-                del ref.storage.aliases[ref.key]
-
-        def forget_storage(ref: Any) -> None:
-            if storages.get(ref.key) is ref:
-                del storages[ref.key]
-
-        self._forget_tensor, self._forget_storage = forget_tensor, forget_storage
+        self._sweep_at = _SWEEP_AFTER
 
     def find(self, tensor: Any) -> "TensorRef | None":
         ref = self.tensors.get(id(tensor))
@@ -78,42 +59,55 @@ class Identities:
         """Drops every reference to the tensor: when it is met again it is another object."""
         ref = self.find(tensor)
         if ref is not None:
-            self._forget_tensor(ref)
+            del self.tensors[id(tensor)]
+            self.place(ref, None)
 
     def clear(self) -> None:
-        for ref in list(self.tensors.values()):
-            self._forget_tensor(ref)
+        self.tensors.clear()
         self._storages.clear()
 
-    def add(self, tensor: Any) -> TensorRef:
-        ref = TensorRef(tensor, self._forget_tensor)
-        ref.key = id(tensor)
-        ref.object = f"t{self._objects}"
-        ref.storage = None
-        ref.base = None
-        self._objects += 1
-        self.tensors[ref.key] = ref
+    def add(self, tensor: Any, storage: Any) -> TensorRef:
+        """A tensor that was not met before, and the storage object on which it lies, or None."""
+        number = self._objects
+        if number == self._sweep_at:
+            self._sweep()
+        self._objects = number + 1
+        ref = self.tensors[id(tensor)] = TensorRef(tensor)
+        ref.object, ref.base = number, None
+        if storage is None:
+            ref.storage = None
+            return ref
+        known = self._storages.get(id(storage))
+        if known is None or known() is not storage:
+            known = self._add_storage(storage)
+        ref.storage = known
+        known.aliases.append(ref)
         return ref
 
     def place(self, ref: TensorRef, storage: Any) -> None:
-        """Notes on which storage (or None) the tensor now lies."""
-        found = None if storage is None else self._storage_of(storage)
-        if ref.storage is not found:
-            if ref.storage is not None:
-                ref.storage.aliases.pop(ref.key, None)
-            ref.storage = found
+        """Notes on which storage (or None) a known tensor now lies."""
+        found = None if storage is None else self._storages.get(id(storage))
+        if storage is not None and (found is None or found() is not storage):
+            found = self._add_storage(storage)
+        if ref.storage is found:
+            return
+        if ref.storage is not None:
+            ref.storage.aliases = ref.storage.others(ref)
+        ref.storage = found
         if found is not None:
-            found.aliases[ref.key] = ref
+            found.aliases.append(ref)
 
-    def _storage_of(self, storage: Any) -> StorageRef:
-        key = id(storage)
-        ref = self._storages.get(key)
-        if ref is not None and ref() is storage:
-            return ref
-        ref = StorageRef(storage, self._forget_storage)
-        ref.key = key
-        ref.name = f"s{self._storage_count}"
-        ref.aliases = {}
-        self._storage_count += 1
-        self._storages[key] = ref
+    def _add_storage(self, storage: Any) -> StorageRef:
+        number = self._storage_count
+        self._storage_count = number + 1
+        ref = self._storages[id(storage)] = StorageRef(storage)
+        ref.name, ref.aliases = f'"s{number}"', []
         return ref
+
+    def _sweep(self) -> None:
+        for table in (self.tensors, self._storages):
+            for key in [key for key, ref in table.items() if ref() is None]:
+                del table[key]
+        for storage in self._storages.values():
+            storage.aliases = storage.others()
+        self._sweep_at = self._objects + _SWEEP_AFTER

@@ -3,11 +3,16 @@
 A model may override ``modules``, ``parameters`` or ``__getattr__``; none of these is called.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
+from torch.jit import ScriptModule
 from torch.nn.parameter import UninitializedTensorMixin  # pyright: ignore[reportAttributeAccessIssue]
+
+from tensorviz_worker.tensors import PLAIN
+
+_own = object.__getattribute__
 
 MAX_PATHS = 100_000
 _MAX_DECORATORS = 32
@@ -79,34 +84,45 @@ class ParameterCounter:
     def __init__(self, allowance: int) -> None:
         self._left = allowance
 
-    def count(self, module: Any) -> "tuple[int | None, str | None]":
-        """The count and None, or None and why there is none: ``unsupported_metadata`` or ``read_limit``."""
-        seen_modules: set[int] = set()
-        seen: set[int] = set()
-        stack, total = [module], 0
-        while stack:
-            current = stack.pop()
-            if id(current) in seen_modules:
-                continue
-            seen_modules.add(id(current))
-            if isinstance(current, torch.jit.ScriptModule):  # its parameters are not in Python's tables
-                return None, "unsupported_metadata"
-            for _, parameter in parameters(current):
-                if id(parameter) in seen:
+    def count(self, module: Any) -> str:
+        """The encoded field of an invocation: the count, or why there is none."""
+        count, unavailable = self._count(module)
+        return f',"parameterCount":{count}' if unavailable is None else f',"parameterCountUnavailable":"{unavailable}"'
+
+    def _count(self, module: Any) -> "tuple[int, str | None]":
+        """This runs at every call, over all that is below the module: nothing is called that need not be."""
+        total, found, seen = 0, [module], {id(module)}
+        for current in found:  # which grows meanwhile
+            if isinstance(current, ScriptModule):  # its parameters are not in Python's tables
+                return 0, "unsupported_metadata"
+            own = _own(current, "__dict__")
+            for parameter in _entries(own, "_parameters"):
+                key = id(parameter)
+                if key in seen or not isinstance(parameter, torch.Tensor):
                     continue
                 if self._left <= 0:
-                    return None, "read_limit"
+                    return 0, "read_limit"
                 self._left -= 1
-                seen.add(id(parameter))
-                size = None if is_uninitialized(parameter) else _numel(parameter)
+                seen.add(key)
+                size = parameter.numel() if type(parameter) in PLAIN else _numel(parameter)
                 if size is None:
-                    return None, "unsupported_metadata"
+                    return 0, "unsupported_metadata"
                 total += size
-            stack.extend(child for _, child in children(current))
+            for child in _entries(own, "_modules"):
+                if id(child) not in seen and isinstance(child, torch.nn.Module):
+                    seen.add(id(child))
+                    found.append(child)
         return total, None
 
 
+def _entries(own: "dict[str, Any]", table: str) -> "Iterable[Any]":
+    entries = own.get(table)
+    return entries.values() if isinstance(entries, dict) else ()
+
+
 def _numel(parameter: Any) -> "int | None":
+    if is_uninitialized(parameter):
+        return None
     try:
         with torch._C.DisableTorchFunctionSubclass():
             size = parameter.numel()

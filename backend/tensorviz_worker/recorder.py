@@ -45,17 +45,41 @@ class _Mode(TorchDispatchMode):
         self._recorder = recorder
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        """The way of nearly every operation: what ``_guarded`` does, without its calls in between."""
+        if kwargs is None:
+            kwargs = {}
         recorder = self._recorder
-        token = recorder.guarded(recorder.facts.begin, func, args, kwargs)
-        if token is None:
+        if recorder.idle or _function_modes():
+            return self._guarded(func, args, kwargs)
+        try:
+            operation = recorder.begin(func, args, kwargs)
+        except Exception as error:
+            operation = recorder.break_off(error)
+        if operation is None:
             return func(*args, **kwargs)
         try:
             output = func(*args, **kwargs)
         except BaseException as error:
-            recorder.guarded(recorder.facts.fail, token, error)
+            recorder.guarded(recorder.facts.fail, operation, error)
             raise
-        recorder.guarded(recorder.facts.end, token, output)
+        if not recorder.idle:
+            try:
+                recorder.end(operation, output)
+            except Exception as error:
+                recorder.break_off(error)
+        return output
+
+    def _guarded(self, func: Any, args: Any, kwargs: Any) -> Any:
+        guarded = self._recorder.guarded
+        operation = guarded(self._recorder.begin, func, args, kwargs)
+        if operation is None:
+            return func(*args, **kwargs)
+        try:
+            output = func(*args, **kwargs)
+        except BaseException as error:
+            guarded(self._recorder.facts.fail, operation, error)
+            raise
+        guarded(self._recorder.end, operation, output)
         return output
 
 
@@ -93,10 +117,14 @@ class Recorder:
     """Records everything that this thread runs between ``start`` and ``stop``."""
 
     def __init__(self, journal: Any, limits: Limits, workspace: str) -> None:
-        self.sources = SourceMap(journal.write, workspace)
-        self.facts = Facts(Budget(journal, limits), self.sources)
+        budget = Budget(journal, limits)
+        self.sources = SourceMap(
+            budget.note, workspace, limits.bytes // 8, lambda: budget.gap("location_limit"), (_call.__code__,)
+        )
+        self.facts = Facts(budget, self.sources)
+        self.begin, self.end = self.facts.begin, self.facts.end
         self._mode = _Mode(self)
-        self._busy = False
+        self.idle = False
         self._thread = 0
         self.failure: BaseException | None = None
 
@@ -127,9 +155,9 @@ class Recorder:
 
     def guarded(self, step: Any, *arguments: Any) -> Any:
         """One step of the recording. None when there is nothing to record, or nothing more."""
-        if self._busy or self.failure is not None:
+        if self.idle:
             return None
-        self._busy = True
+        self.idle = True  # what we read may come back to us, as the attributes of some tensor subclasses do
         try:
             if _function_modes():  # a mode of the program's, such as a default device, must not see what we read
                 with torch._C.DisableTorchFunction():
@@ -139,7 +167,11 @@ class Recorder:
             self.failure = error
             return None
         finally:
-            self._busy = False
+            self.idle = self.failure is not None
+
+    def break_off(self, error: Exception) -> None:
+        """A mistake of ours ends the recording, and nothing else."""
+        self.failure, self.idle = error, True
 
 
 leave_uncompiled(_Mode.__torch_dispatch__.__code__)

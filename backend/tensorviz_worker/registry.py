@@ -63,14 +63,14 @@ class Registry:
         location = self._sources.function(modules.forward_code(kind))
         self._budget.write(
             f'{{"definition":{{"id":"{name}","type":{quote(tensors.type_name(kind))},'
-            f'"location":{"null" if location is None else quote(location)}}}}}'
+            f'"location":{location or "null"}}}}}'
         )
         return name
 
     def _tell_state(self, kind: str, tensor: Tensor, paths: str) -> None:
         lazy = modules.is_uninitialized(tensor)
         ref, missing = (None, "uninitialized") if lazy else self._values.state_value(tensor)
-        named = '"object":null,"value":null' if ref is None else f'"object":"{ref.object}","value":"{ref.value}"'
+        named = '"object":null,"value":null' if ref is None else f'"object":"t{ref.object}","value":"{ref.value}"'
         reason = "" if missing is None else f',"unavailable":"{missing}"'
         self._budget.write(f'{{"state":{{"kind":"{kind}",{named},"paths":{paths}{reason}}}}}')
 

@@ -1,6 +1,6 @@
 """The facts of one tensor, read without dispatching anything and without touching its elements."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,31 +8,24 @@ from torch._C._functorch import is_functorch_wrapped_tensor
 
 from tensorviz_worker.journal import quote, to_json
 
-_untyped_storage = torch._C.TensorBase.untyped_storage
+untyped_storage = torch._C.TensorBase.untyped_storage
+_strided = torch.strided
 _NUMBERS = (int, torch.SymInt)
-_PLAIN = (Tensor, torch.nn.Parameter)
+PLAIN = frozenset((Tensor, torch.nn.Parameter))
+"""The types that have no code of their own behind their attributes."""
 _MAX_TEXTS = 4096
 _texts: "dict[Any, str]" = {}
 """Encoded facts by what they say: a model has a few dozen kinds of tensors and thousands of values."""
 
+Reading = tuple[str, Any, "int | None", bool, bool, bool, Any]
+"""Encoded facts that a version does not change, storage object or None, version, requires_grad, fake, plain, shape.
+
+A plain tensor has no code of its own behind its attributes, and a version. A bare tuple: one is made for every value.
+"""
+
 
 class Unreadable(Exception):
     """The tensor's metadata cannot be read here, as that of a functorch wrapper inside a transform."""
-
-
-class Facts(NamedTuple):
-    """``text`` is the encoded part that a version does not change; ``storage`` the storage object or None.
-
-    ``plain`` tensors have no code of their own behind their attributes, and a version.
-    """
-
-    text: str
-    storage: Any
-    version: "int | None"
-    requires_grad: bool
-    fake: bool
-    plain: bool
-    shape: Any
 
 
 def type_name(kind: type) -> str:
@@ -47,7 +40,7 @@ def is_fake(tensor: Tensor) -> bool:
 
 def counters(tensor: Tensor) -> "tuple[int | None, bool]":
     """PyTorch's version counter and ``requires_grad``. Inference tensors have no version, and say so by raising."""
-    if type(tensor) not in _PLAIN:
+    if type(tensor) not in PLAIN:
         with torch._C.DisableTorchFunctionSubclass():
             return _version(tensor), tensor.requires_grad
     return _version(tensor), tensor.requires_grad
@@ -60,37 +53,62 @@ def _version(tensor: Tensor) -> "int | None":
         return None
 
 
-def read(tensor: Tensor) -> Facts:
+def read(tensor: Tensor) -> Reading:
     """Raises Unreadable. The caller has paused its dispatch mode: some subclasses dispatch on attribute reads."""
+    kind = type(tensor)
     try:
         if is_functorch_wrapped_tensor(tensor):
             raise Unreadable
-        if type(tensor) in _PLAIN:
-            return _read(tensor)
-        with torch._C.DisableTorchFunctionSubclass():
-            return _read(tensor)
+        if kind not in PLAIN:
+            return _read_subclass(tensor, kind)
+        shape, layout = tensor.shape, tensor.layout
+        if layout is not _strided or tensor.is_nested:
+            return _read(tensor, kind, False)
+        stride, offset = tensor.stride(), tensor.storage_offset()
+        key = (kind, shape, stride, offset, tensor.dtype, tensor.device, layout)
+        text = _texts.get(key) or _learn(key, tensor)
+        return text, untyped_storage(tensor), tensor._version, tensor.requires_grad, False, True, shape
     except Unreadable:
         raise
+    except Exception:  # an inference tensor, symbolic sizes, no storage: what is rare is read with more care
+        return _read_carefully(tensor, kind)
+
+
+def _read_carefully(tensor: Tensor, kind: type) -> Reading:
+    try:
+        return _read(tensor, kind, False)
     except Exception as error:
         raise Unreadable from error
 
 
-def _read(tensor: Tensor) -> Facts:
-    strided = tensor.layout is torch.strided and not tensor.is_nested
+def _read_subclass(tensor: Tensor, kind: type) -> Reading:
+    with torch._C.DisableTorchFunctionSubclass():
+        fake = is_fake(tensor)
+        return _read(tensor, _twin(tensor) if fake else kind, fake)
+
+
+def _read(tensor: Tensor, kind: type, fake: bool) -> Reading:
+    strided = tensor.layout is _strided and not tensor.is_nested
     stride, offset = (tensor.stride(), tensor.storage_offset()) if strided else (None, None)
-    kind = _type_of(tensor)
+    place, version = storage(tensor) if strided else None, _version(tensor)
+    text = _text(tensor, kind, stride, offset)
+    plain = kind is type(tensor) and kind in PLAIN and version is not None
+    return text, place, version, tensor.requires_grad, fake, plain, tensor.shape
+
+
+def _text(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
     key = (kind, tensor.shape, stride, offset, tensor.dtype, tensor.device, tensor.layout)
     try:
-        text = _texts.get(key)
+        return _texts.get(key) or _learn(key, tensor)
     except TypeError:  # a symbolic size has no hash
-        text = _describe(tensor, kind, stride, offset)
-    if text is None:
-        if len(_texts) >= _MAX_TEXTS:
-            _texts.clear()
-        text = _texts[key] = _describe(tensor, kind, stride, offset)
-    place, version = storage(tensor) if strided else None, _version(tensor)
-    plain = version is not None and type(tensor) in _PLAIN
-    return Facts(text, place, version, tensor.requires_grad, is_fake(tensor), plain, tensor.shape)
+        return _describe(tensor, kind, stride, offset)
+
+
+def _learn(key: Any, tensor: Tensor) -> str:
+    if len(_texts) >= _MAX_TEXTS:
+        _texts.clear()
+    text = _texts[key] = _describe(tensor, key[0], key[2], key[3])
+    return text
 
 
 def _describe(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
@@ -107,17 +125,15 @@ def _describe(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
     return text
 
 
-def _type_of(tensor: Tensor) -> type:
+def _twin(tensor: Tensor) -> type:
     """A fake tensor stands for the real one of the same program."""
-    if is_fake(tensor):
-        return torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else Tensor
-    return type(tensor)
+    return torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else Tensor
 
 
 def storage(tensor: Tensor) -> Any:
     """The storage object, one per storage; None for a tensor that has none."""
     try:
-        return _untyped_storage(tensor)
+        return untyped_storage(tensor)
     except (RuntimeError, NotImplementedError):
         return None
 

@@ -1,6 +1,7 @@
 """Which tensors exist and at which version: gives each its value, and each use the value that it was at.
 
 Facts that autograd and the version counter complete after the dispatch has returned are settled at the next event.
+A path is JSON text here, without its brackets: ``"args",0,"items",1``.
 """
 
 from collections.abc import Iterable
@@ -16,41 +17,35 @@ from tensorviz_worker.journal import to_json
 
 _FIRST_USE = '{"kind":"external","reason":"first_use"}'
 _UNOBSERVED_WRITE = '{"kind":"external","reason":"unobserved_write"}'
+_STATE = '{"kind":"state","state":null}'
+_JSON = {True: "true", False: "false"}
 
 
 class Values:
+    """``origin`` is the producer of the tensors that are first seen from now on, up to its path.
+
+    Empty for tensors that nothing recorded made.
+    """
+
     def __init__(self, budget: Budget) -> None:
+        self.origin = ""
+        self.unsettled: list[TensorRef] = []
         self._budget = budget
+        self._pending = budget.pending
+        self._max_values = budget.limits.values
         self._identities = Identities()
-        self._tensors = self._identities.tensors
-        self._unsettled: list[TensorRef] = []
-        self._origin = _FIRST_USE
-        self._origin_tail = False
+        self.live = self._identities.tensors
+        self.find = self._identities.find
+        self._add = self._identities.add
         self._count = 0
         self._fake = False
-        self.find = self._identities.find
 
-    def come_from(self, origin: "str | None") -> None:
-        """Sets the producer of the tensors that are first seen from now on, without its path: that is where they stand.
-
-        None for tensors that nothing recorded made.
-        """
-        self._origin_tail = origin is not None
-        self._origin = _FIRST_USE if origin is None else f'{{{origin},"path":'
-
-    def known(self, value: Any) -> "str | None":
-        """The encoded reference of a plain tensor that is still as it was recorded: the hot path."""
-        ref = self._tensors.get(id(value))
-        if ref is None or not ref.plain or ref() is not value or not _is_current(ref, value):
-            return None
-        return ref.text
-
-    def reference(self, tensor: Tensor, path: Any) -> str:
+    def reference(self, tensor: Tensor, path: str) -> str:
         """The encoded reference to the tensor's value now, which is a new one if it is new or was changed unseen."""
-        ref = self.find(tensor)
-        if ref is None:
-            return self._first(tensor, path)
-        if _is_current(ref, tensor) if ref.plain else tensors.counters(tensor)[0] == ref.version:
+        ref = self.live.get(id(tensor))
+        if ref is None or ref() is not tensor:
+            return self.first(tensor, f"{self.origin}{path}]}}" if self.origin else _FIRST_USE)
+        if is_current(ref, tensor) if ref.plain else tensors.counters(tensor)[0] == ref.version:
             return ref.text
         if self._budget.stopped:
             return opaque(type(tensor), "value_limit")
@@ -58,8 +53,7 @@ class Values:
 
     def state_value(self, tensor: Tensor) -> "tuple[TensorRef | None, str | None]":
         """The value of a registered parameter or buffer, or the reason why it has none."""
-        self._origin, self._origin_tail = '{"kind":"state","state":null}', False
-        text = self.reference(tensor, ())
+        text = self.reference(tensor, "") if self.find(tensor) is not None else self.first(tensor, _STATE)
         ref = self.find(tensor)
         if ref is not None:
             return ref, None
@@ -73,70 +67,88 @@ class Values:
                 ref.version = tensor._version
 
     def forget(self, tensor: Tensor) -> None:
-        self._unsettled = [ref for ref in self._unsettled if ref() is not tensor]
+        self.unsettled = [ref for ref in self.unsettled if ref() is not tensor]
         self._identities.forget(tensor)
 
     def forget_all(self) -> None:
-        self._unsettled.clear()
+        self.unsettled.clear()
         self._identities.clear()
 
     def next_version(self, ref: TensorRef, tensor: Tensor, producer: str) -> str:
         """Gives a known tensor its next value; opaque when there is no budget or nothing can be read."""
-        if self._budget.omits_value(self._count):
+        if self._is_spent():
             return opaque(type(tensor), "value_limit")
         try:
-            facts = tensors.read(tensor)
+            reading = tensors.read(tensor)
         except tensors.Unreadable:
             return opaque(type(tensor), "unsupported_tensor")
-        return self._record(ref, facts, producer, ref.logical + 1, f'"{ref.value}"')
+        self._identities.place(ref, reading[1])
+        return self._record(ref, reading, producer, ref.logical + 1, f'"{ref.value}"')
 
     def settle(self) -> None:
         """Completes the values of the event before with what has been told since."""
-        if not self._unsettled:
-            return
-        changed = []
-        for ref in self._unsettled:
+        changed = ""
+        for ref in self.unsettled:
             tensor = ref()
             if tensor is None:
-                counters = (_last_version(ref), ref.requires_grad)
+                version, requires_grad = _last_version(ref), ref.requires_grad
+            elif ref.plain:
+                version, requires_grad = tensor._version, tensor.requires_grad
             else:
-                counters = (tensor._version, tensor.requires_grad) if ref.plain else tensors.counters(tensor)
-            if counters != (ref.version, ref.requires_grad):
-                ref.version, ref.requires_grad = counters
-                changed.append(f'["{ref.value}",{to_json(ref.version)},{to_json(ref.requires_grad)}]')
-        self._unsettled.clear()
+                version, requires_grad = tensors.counters(tensor)
+            if version != ref.version or requires_grad != ref.requires_grad:
+                ref.version, ref.requires_grad = version, requires_grad
+                changed += f',["{ref.value}",{to_json(version)},{_JSON[requires_grad]}]'
+        self.unsettled.clear()
         if changed:
-            self._budget.write(f'{{"settle":[{",".join(changed)}]}}')
+            self._budget.note(f'{{"settle":[{changed[1:]}]}}')
 
-    def _first(self, tensor: Tensor, path: Any) -> str:
+    def first(self, tensor: Tensor, producer: str) -> str:
+        """The encoded reference to a tensor that was not met before."""
         try:
-            facts = tensors.read(tensor)
+            reading = tensors.read(tensor)
         except tensors.Unreadable:
             return opaque(type(tensor), "unsupported_tensor")
-        if self._budget.omits_value(self._count):
+        if self._is_spent():
             return opaque(type(tensor), "value_limit")
-        origin = f"{self._origin}{to_json(path)}}}" if self._origin_tail else self._origin
-        return self._record(self._identities.add(tensor), facts, origin, 0, "null")
+        return self._record(self._add(tensor, reading[1]), reading, producer, 0, "null")
 
-    def _record(self, ref: TensorRef, facts: tensors.Facts, producer: str, logical: int, previous: str) -> str:
-        self._identities.place(ref, facts.storage)
-        ref.value = f"v{self._count}"
-        ref.text = f'{{"kind":"tensor","value":"{ref.value}"}}'
-        ref.version, ref.logical, ref.requires_grad = facts.version, logical, facts.requires_grad
-        ref.plain, ref.shape = facts.plain, facts.shape
-        self._count += 1
-        self._unsettled.append(ref)
-        if facts.fake and not self._fake:
+    def _is_spent(self) -> bool:
+        budget = self._budget
+        if self._count < self._max_values and budget.left >= 0 and budget.stopped is None:
+            return False
+        budget.omit_value()
+        return True
+
+    def _record(self, ref: TensorRef, reading: tensors.Reading, producer: str, logical: int, previous: str) -> str:
+        facts, _, version, requires_grad, fake, ref.plain, ref.shape = reading
+        number, storage = self._count, ref.storage
+        self._count = number + 1
+        ref.value = name = f"v{number}"
+        ref.text = text = f'{{"kind":"tensor","value":"{name}"}}'
+        ref.version, ref.logical, ref.requires_grad = version, logical, requires_grad
+        self.unsettled.append(ref)
+        if fake and not self._fake:
             self._fake = True
-            self._budget.write('{"fake":true}')
-        storage = f'"{ref.storage.name}"' if ref.storage is not None else "null"
-        self._budget.write(
-            f'{{"value":{{"id":"{ref.value}","object":"{ref.object}","storage":{storage},'
-            f'"version":{"null" if facts.version is None else facts.version},"logicalVersion":{logical},'
-            f'"previousVersion":{previous},"producer":{producer},{facts.text},'
-            f'"requiresGrad":{"true" if facts.requires_grad else "false"}}}}}'
+            self._budget.note('{"fake":true}')
+        self._pending.append(
+            line := f'{{"value":{{"id":"{name}","object":"t{ref.object}",'
+            f'"storage":{"null" if storage is None else storage.name},'
+            f'"version":{"null" if version is None else version},"logicalVersion":{logical},'
+            f'"previousVersion":{previous},"producer":{producer},{facts},'
+            f'"requiresGrad":{"true" if requires_grad else "false"}}}}}'
         )
-        return ref.text
+        self._budget.left -= len(line)
+        return text
+
+
+def is_current(ref: TensorRef, tensor: Tensor) -> bool:
+    """Whether a plain tensor is as it was recorded. Setting ``.data`` moves it to other memory without a version."""
+    return (
+        tensor._version == ref.version
+        and tensor.shape == ref.shape
+        and (ref.storage is None or ref.storage() is tensors.storage(tensor))
+    )
 
 
 def _last_version(ref: TensorRef) -> "int | None":
@@ -147,14 +159,5 @@ def _last_version(ref: TensorRef) -> "int | None":
     base = ref.base() if ref.base is not None else None
     if base is not None:
         return tensors.counters(base)[0]
-    shares = ref.storage is not None and (ref.storage.aliases or ref.storage() is not None)
+    shares = ref.storage is not None and (ref.storage() is not None or ref.storage.others())
     return None if ref.logical or shares else ref.version
-
-
-def _is_current(ref: TensorRef, tensor: Tensor) -> bool:
-    """Whether a plain tensor is as it was recorded. Setting ``.data`` moves it to other memory without a version."""
-    return (
-        tensor._version == ref.version
-        and tensor.shape == ref.shape
-        and (ref.storage is None or ref.storage() is tensors.storage(tensor))
-    )
