@@ -17,6 +17,8 @@ from tensorviz.views import outline
 
 REASONS: dict[ReasonCode, str] = {
     "run_failed": "the program raised an exception",
+    "data_dependent": "an operation needs values, which fake tensors do not have; run it without --fake",
+    "fake_unsupported": "an operation has no rule for fake tensors; run it without --fake",
     "worker_exited": "the process ended by itself before the run did",
     "worker_killed": "the process was ended by a signal",
     "timed_out": "the deadline passed; allow more time with --timeout",

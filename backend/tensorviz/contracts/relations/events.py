@@ -96,7 +96,7 @@ def calls_match_their_status(capture: Capture) -> Iterator[Fault]:
     for index, call in enumerate(capture.snapshot.invocations):
         path, status = ("invocations", index), call.status
         yield from _status(path, status, "output", call.output, present=status == "completed")
-        yield from _status(path, status, "diagnostic", call.diagnostic, present=status == "failed")
+        yield from _status(path, status, "diagnostic", call.diagnostic, present=status in ("failed", "stopped"))
         yield from _status(path, status, "exit", call.exit, present=status != "in_flight")
 
 
@@ -111,19 +111,6 @@ def only_an_interrupted_run_is_in_flight(capture: Capture) -> Iterator[Fault]:
     for index, operation in enumerate(snapshot.operations[:-1]):
         if operation.status == "in_flight":
             yield Fault(("operations", index, "status"), "status", "only the last operation can be in flight")
-
-
-def diagnostics_match_the_end(capture: Capture) -> Iterator[Fault]:
-    snapshot = capture.snapshot
-    raised = snapshot.termination.diagnostic if isinstance(snapshot.termination, Raised) else None
-    for index, diagnostic in enumerate(snapshot.diagnostics):
-        path = ("diagnostics", index)
-        if diagnostic.operation is not None and capture.at(diagnostic.operation).status != "failed":
-            yield Fault((*path, "operation"), "diagnostic", f"{diagnostic.operation} did not fail")
-        if diagnostic.id == raised and diagnostic.disposition != "propagated":
-            yield Fault((*path, "disposition"), "diagnostic", "this exception ended the run")
-        if isinstance(snapshot.termination, Returned) and diagnostic.disposition == "propagated":
-            yield Fault((*path, "disposition"), "diagnostic", "the run returned")
 
 
 def _status(path: Path, status: str, field: str, value: Any, *, present: bool) -> Iterator[Fault]:
@@ -142,5 +129,4 @@ RULES: tuple[Rule, ...] = (
     operations_match_their_status,
     calls_match_their_status,
     only_an_interrupted_run_is_in_flight,
-    diagnostics_match_the_end,
 )

@@ -30,7 +30,7 @@ _FIELDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("c", ("module", "parent", "location", "diagnostic")),
     ("o", ("invocation", "location", "diagnostic")),
     ("v", ("previousVersion", "state")),
-    ("x", ("operation", "invocation", "location")),
+    ("x", ("operation", "invocation", "location", "cause")),
 )
 _PRODUCER_FIELDS = {
     InputProducer: "invocation",

@@ -107,7 +107,7 @@ function* callsMatchTheirStatus(capture: Capture): Generator<Fault> {
     const { status } = call;
     const path = ["invocations", index];
     yield* matches(path, status, "output", call.output, status === "completed");
-    yield* matches(path, status, "diagnostic", call.diagnostic, status === "failed");
+    yield* matches(path, status, "diagnostic", call.diagnostic, status === "failed" || status === "stopped");
     yield* matches(path, status, "exit", call.exit, status !== "in_flight");
   }
 }
@@ -130,23 +130,6 @@ function* onlyAnInterruptedRunIsInFlight(capture: Capture): Generator<Fault> {
   }
 }
 
-function* diagnosticsMatchTheEnd(capture: Capture): Generator<Fault> {
-  const { termination, diagnostics } = capture.snapshot;
-  const raised = termination.kind === "raised" ? termination.diagnostic : null;
-  for (const [index, { id, operation, disposition }] of diagnostics.entries()) {
-    const path = ["diagnostics", index];
-    if (operation !== null && capture.at("o", operation).status !== "failed") {
-      yield fault([...path, "operation"], "diagnostic", `${operation} did not fail`);
-    }
-    if (id === raised && disposition !== "propagated") {
-      yield fault([...path, "disposition"], "diagnostic", "this exception ended the run");
-    }
-    if (termination.kind === "returned" && disposition === "propagated") {
-      yield fault([...path, "disposition"], "diagnostic", "the run returned");
-    }
-  }
-}
-
 function* matches(path: Path, status: string, field: string, value: unknown, present: boolean): Generator<Fault> {
   if ((value !== null) !== present) {
     yield fault([...path, field], "status", `${status}, yet ${field} is ${present ? "missing" : "there"}`);
@@ -164,5 +147,4 @@ export const RULES: readonly Rule[] = [
   operationsMatchTheirStatus,
   callsMatchTheirStatus,
   onlyAnInterruptedRunIsInFlight,
-  diagnosticsMatchTheEnd,
 ];

@@ -21,7 +21,7 @@ const FIELDS: readonly [Letter, readonly string[]][] = [
   ["c", ["module", "parent", "location", "diagnostic"]],
   ["o", ["invocation", "location", "diagnostic"]],
   ["v", ["previousVersion", "state"]],
-  ["x", ["operation", "invocation", "location"]],
+  ["x", ["operation", "invocation", "location", "cause"]],
 ];
 
 function* referencesResolve(capture: Capture): Generator<Fault> {
