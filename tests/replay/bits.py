@@ -19,6 +19,8 @@ _COMPRESSED = {
     torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
 }
 _UNINITIALIZED = ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize_")
+UNSPECIFIED = {"aten.mkldnn_rnn_layer.default": (("items", 3),)}
+"""Results whose bits an operator leaves open, even from equal bits: a workspace, with gaps that it never writes."""
 
 
 class Facts(NamedTuple):

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakTensorKeyDictionary
 
-from .bits import Facts, digest, facts, memory_size, settle_memory, storage
+from .bits import UNSPECIFIED, Facts, digest, facts, memory_size, settle_memory, storage
 
 Path = tuple[str | int, ...]
 
@@ -31,7 +31,7 @@ class Step(NamedTuple):
     """One dispatched operation.
 
     ``arguments`` are its tensors before it; ``after`` are they and all live tensors that share a memory that the schema
-    says is written, by number, after it. ``random`` is the default generator's state where it is not what the last
+    says is written, by number, after it. A digest of None compares with nothing. ``random`` is the default generator's state where it is not what the last
     random operation left.
     """
 
@@ -69,6 +69,7 @@ class Witness(TorchDispatchMode):
         self.kept = Kept()
         self._objects = WeakTensorKeyDictionary()
         self._storages = WeakIdKeyDictionary()
+        self._unspecified = WeakTensorKeyDictionary()
         self._sharing: dict[int, dict[int, TensorWeakRef]] = {}
         self._counts = {"objects": 0, "storages": 0}
         self._random: str | None = None
@@ -92,7 +93,9 @@ class Witness(TorchDispatchMode):
             raise
         finally:
             self._remember(func)
-            result = {path: self.see(tensor) for path, tensor in inside(output, (), Tensor)}
+            results = list(inside(output, (), Tensor))
+            self._unspecified.update((tensor, True) for path, tensor in results if path in UNSPECIFIED.get(str(func), ()))
+            result = {path: self.see(tensor) for path, tensor in results}
             after = {seen.object: seen for seen in map(self.see, [*tensors.values(), *self._sharers(written)])}
             step = Step(str(func), error, arguments, generators, random, result, after)
             self.steps.append(step)
@@ -117,7 +120,8 @@ class Witness(TorchDispatchMode):
         if place is not None:
             self._sharing.setdefault(place, {}).setdefault(number, TensorWeakRef(tensor))
         kind = type(tensor)
-        return Seen(number, place, f"{kind.__module__}.{kind.__qualname__}", facts(tensor), digest(tensor))
+        bits = None if tensor in self._unspecified else digest(tensor)
+        return Seen(number, place, f"{kind.__module__}.{kind.__qualname__}", facts(tensor), bits)
 
     def _number(self, known: Any, item: Any, kind: str) -> int:
         if item not in known:
