@@ -96,9 +96,9 @@ class Builder:
     def file(self, path: str = "net.py", root: str = "workspace") -> str:
         return self.add("files", "f", root=root, path=path, digest="c" * 64)
 
-    def location(self, file: str, line: int, function: str = "Net.forward") -> str:
-        place = {"line": line, "endLine": line, "column": 8, "endColumn": 20}
-        return self.add("locations", "l", file=file, function=function, **place)
+    def location(self, file: str, line: int, function: str = "Net.forward", **facts: Any) -> str:
+        place = {"line": line, "endLine": line, "column": 8, "endColumn": 20, "binding": "exact", "caller": None}
+        return self.add("locations", "l", file=file, function=function, **place | facts)
 
     def module(self, kind: str, *paths: tuple[str, str], location: str | None = None) -> str:
         """``paths`` are (root, path); a module without any is registered nowhere."""

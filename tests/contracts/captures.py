@@ -376,12 +376,42 @@ def deep_arguments() -> Json:
     return b.finish()
 
 
+def source_ways() -> Json:
+    """Places with the way to each, every kind of binding, and a way that was cut."""
+    b = Builder()
+    files = [b.file(), b.file("helpers.py"), b.file("torchvision/ops/misc.py", "library")]
+    line = {"endLine": None, "column": None, "endColumn": None}
+    forward = b.location(files[0], 12)
+    library = b.location(files[2], 80, "apply", binding="unmapped", caller=forward)
+    helper = b.location(files[1], 3, "scale", caller=library, endLine=4, endColumn=2)
+    plain = b.location(files[1], 9, "shift", caller=helper, binding="candidate", **line)
+    crowded = b.location(files[1], 9, "shift", caller=helper, binding="ambiguous", **line)
+    deep = b.location(files[1], 20, "again", binding="unmapped", callersOmitted=True, **line)
+    b.enter(b.module("net.Net", ("m0", ""), location=b.location(files[0], 10)), new(4, 2))
+    x = _old(b.find("c0")["args"][0]["value"])
+    for place in (helper, plain, crowded, b.location(files[1], 21, "again", caller=deep)):
+        x = b.op("aten.relu.default", x, out=new(4, 2), location=place)
+    b.leave(x)
+    b.partial("location_limit")
+    return b.finish()
+
+
+def deep_way() -> Json:
+    """A way of as many frames as the contract allows."""
+    b, x = _called()
+    file, line = b.file(), None
+    for _ in range(64):
+        line = b.location(file, 7, "again", caller=line)
+    b.leave(b.op("aten.relu.default", x, out=new(4, 2), location=line))
+    return b.finish()
+
+
 VALID = (
     linear, nested_outputs, stored_dict, keyword_inputs, repeated_operands, scalars, sizes, in_place, alias,
     buffer_update, shared_modules, unregistered_module, external_values, failing_operation, replaced_failure,
     unlike_operands, stopped_call, suppressed_failure,
     failed_write, in_flight, budget_cut, opaque_arguments, unobserved_write, fake_tensors, interrupted_recorder,
-    deep_arguments,
+    deep_arguments, source_ways, deep_way,
 )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ ReasonCode = Literal[
     "invocation_limit",
     "value_limit",
     "byte_limit",
+    "location_limit",  # the share of the byte budget for source locations was spent; later places are not told
     "path_limit",  # more registered paths than are listed
     "argument_limit",  # depth, items or text of an argument tree
     "unsupported_argument",  # an object that the recorder does not read
@@ -78,7 +79,18 @@ class SourceSnapshot(Model):
 
 
 class Location(Model):
-    """One-based lines, zero-based UTF-16 columns. Columns are null where the interpreter does not tell them."""
+    """A place in the code, and the way it was reached. One-based lines, zero-based UTF-16 columns.
+
+    Columns are null where the interpreter does not tell them, or the saved file cannot count them. ``caller`` is the
+    next frame outwards within the same module call that is neither torch's nor the recorder's; it is null where the
+    module call itself is next, whose own ``location`` goes on from there, or the program's entry. At most 64 frames
+    are kept: ``callersOmitted`` stands at the outermost one when there were more.
+
+    ``binding`` is how the place meets the saved file. ``exact``: the range is that of one expression, statement or
+    function definition, in code that is equal to what the saved bytes compile to. ``candidate``: only the line is
+    known, and one expression of it can be meant. ``ambiguous``: several can. ``unmapped``: none is claimed, since the
+    file is not of the workspace, could not be read, or is not what ran.
+    """
 
     id: LocationId
     file: FileId
@@ -87,6 +99,9 @@ class Location(Model):
     endLine: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
     column: Count | None
     endColumn: Count | None
+    binding: Literal["exact", "candidate", "ambiguous", "unmapped"]
+    caller: LocationId | None
+    callersOmitted: Literal[True] = absent
 
 
 class PlannedSetup(Model):

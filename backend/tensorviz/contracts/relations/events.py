@@ -8,15 +8,6 @@ from tensorviz.contracts.relations.lookup import NEVER, PLACES, Capture, Fault, 
 from tensorviz.contracts.trees import Path
 
 
-def locations_run_forward(capture: Capture) -> Iterator[Fault]:
-    for index, location in enumerate(capture.snapshot.locations):
-        end = location.endLine if location.endLine is not None else location.line
-        columns = (location.column, location.endColumn)
-        backwards = end == location.line and None not in columns and columns[0] > columns[1]  # type: ignore[operator]
-        if end < location.line or backwards:
-            yield Fault(("locations", index), "location", "ends before it begins")
-
-
 def states_are_registered(capture: Capture) -> Iterator[Fault]:
     for index, state in enumerate(capture.snapshot.state):
         if not state.paths:
@@ -119,7 +110,6 @@ def _status(path: Path, status: str, field: str, value: Any, *, present: bool) -
 
 
 RULES: tuple[Rule, ...] = (
-    locations_run_forward,
     states_are_registered,
     roots_own_the_empty_path,
     paths_are_registered_once,

@@ -23,7 +23,7 @@ def ids_are_positions(capture: Capture) -> Iterator[Fault]:
 
 
 _FIELDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("l", ("file",)),
+    ("l", ("file", "caller")),
     ("d", ("location",)),
     ("m", ("definition",)),
     ("p", ("value",)),

@@ -24,7 +24,7 @@ const func1 = Object.prototype.hasOwnProperty;
 const pattern3 = new RegExp("^att-[0-9a-f]{16}$", "u");
 const pattern13 = new RegExp("^cap-[0-9a-f]{16}$", "u");
 const schema21 = {"additionalProperties":false,"properties":{"invocations":{"$ref":"#/$defs/EventCoverage"},"modules":{"items":{"$ref":"#/$defs/ModuleCoverage"},"type":"array"},"operations":{"$ref":"#/$defs/EventCoverage"},"values":{"$ref":"#/$defs/EventCoverage"}},"required":["operations","invocations","values","modules"],"type":"object"};
-const schema22 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
+const schema22 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
 
 function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -168,7 +168,7 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(!((((((((((((((((((((((((data1 === "run_failed") || (data1 === "data_dependent")) || (data1 === "fake_unsupported")) || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
+if(!(((((((((((((((((((((((((data1 === "run_failed") || (data1 === "data_dependent")) || (data1 === "fake_unsupported")) || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "location_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
 const err10 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/anyOf/0/enum",keyword:"enum",params:{allowedValues: schema22.properties.reason.anyOf[0].enum}};
 if(vErrors === null){
 vErrors = [err10];
@@ -7778,7 +7778,7 @@ return errors === 0;
 }
 validate156.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema64 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
+const schema64 = {"additionalProperties":false,"properties":{"binding":{"enum":["exact","candidate","ambiguous","unmapped"],"type":"string"},"caller":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"callersOmitted":{"const":true,"type":"boolean"},"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn","binding","caller"],"type":"object"};
 
 function validate158(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -7861,9 +7861,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-for(const key0 in data){
-if(!(((((((key0 === "column") || (key0 === "endColumn")) || (key0 === "endLine")) || (key0 === "file")) || (key0 === "function")) || (key0 === "id")) || (key0 === "line"))){
-const err7 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(data.binding === undefined){
+const err7 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "binding"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -7872,14 +7871,8 @@ vErrors.push(err7);
 }
 errors++;
 }
-}
-if(data.column !== undefined){
-let data0 = data.column;
-const _errs3 = errors;
-let valid1 = false;
-const _errs4 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-const err8 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(data.caller === undefined){
+const err8 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "caller"}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -7888,9 +7881,9 @@ vErrors.push(err8);
 }
 errors++;
 }
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-const err9 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+for(const key0 in data){
+if(!(func1.call(schema64.properties, key0))){
+const err9 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -7899,8 +7892,11 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(data0 < 0 || isNaN(data0)){
-const err10 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data.binding !== undefined){
+let data0 = data.binding;
+if(typeof data0 !== "string"){
+const err10 = {instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -7909,12 +7905,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-}
-var _valid0 = _errs4 === errors;
-valid1 = valid1 || _valid0;
-const _errs6 = errors;
-if(data0 !== null){
-const err11 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!((((data0 === "exact") || (data0 === "candidate")) || (data0 === "ambiguous")) || (data0 === "unmapped"))){
+const err11 = {instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/enum",keyword:"enum",params:{allowedValues: schema64.properties.binding.enum}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -7923,10 +7915,15 @@ vErrors.push(err11);
 }
 errors++;
 }
-var _valid0 = _errs6 === errors;
-valid1 = valid1 || _valid0;
-if(!valid1){
-const err12 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
+}
+if(data.caller !== undefined){
+let data1 = data.caller;
+const _errs5 = errors;
+let valid1 = false;
+const _errs6 = errors;
+if(typeof data1 === "string"){
+if(!pattern6.test(data1)){
+const err12 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -7935,25 +7932,9 @@ vErrors.push(err12);
 }
 errors++;
 }
-else {
-errors = _errs3;
-if(vErrors !== null){
-if(_errs3){
-vErrors.length = _errs3;
 }
 else {
-vErrors = null;
-}
-}
-}
-}
-if(data.endColumn !== undefined){
-let data1 = data.endColumn;
-const _errs9 = errors;
-let valid2 = false;
-const _errs10 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-const err13 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+const err13 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -7962,9 +7943,11 @@ vErrors.push(err13);
 }
 errors++;
 }
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-const err14 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+const _errs8 = errors;
+if(data1 !== null){
+const err14 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -7973,8 +7956,10 @@ vErrors.push(err14);
 }
 errors++;
 }
-if(data1 < 0 || isNaN(data1)){
-const err15 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+var _valid0 = _errs8 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err15 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -7983,12 +7968,22 @@ vErrors.push(err15);
 }
 errors++;
 }
+else {
+errors = _errs5;
+if(vErrors !== null){
+if(_errs5){
+vErrors.length = _errs5;
 }
-var _valid1 = _errs10 === errors;
-valid2 = valid2 || _valid1;
-const _errs12 = errors;
-if(data1 !== null){
-const err16 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.callersOmitted !== undefined){
+let data2 = data.callersOmitted;
+if(typeof data2 !== "boolean"){
+const err16 = {instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -7997,10 +7992,8 @@ vErrors.push(err16);
 }
 errors++;
 }
-var _valid1 = _errs12 === errors;
-valid2 = valid2 || _valid1;
-if(!valid2){
-const err17 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
+if(true !== data2){
+const err17 = {instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/const",keyword:"const",params:{allowedValue: true}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -8009,25 +8002,14 @@ vErrors.push(err17);
 }
 errors++;
 }
-else {
-errors = _errs9;
-if(vErrors !== null){
-if(_errs9){
-vErrors.length = _errs9;
 }
-else {
-vErrors = null;
-}
-}
-}
-}
-if(data.endLine !== undefined){
-let data2 = data.endLine;
-const _errs15 = errors;
-let valid3 = false;
-const _errs16 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-const err18 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(data.column !== undefined){
+let data3 = data.column;
+const _errs13 = errors;
+let valid2 = false;
+const _errs14 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err18 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -8036,9 +8018,9 @@ vErrors.push(err18);
 }
 errors++;
 }
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 2147483647 || isNaN(data2)){
-const err19 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err19 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -8047,8 +8029,8 @@ vErrors.push(err19);
 }
 errors++;
 }
-if(data2 < 1 || isNaN(data2)){
-const err20 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(data3 < 0 || isNaN(data3)){
+const err20 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -8058,11 +8040,11 @@ vErrors.push(err20);
 errors++;
 }
 }
-var _valid2 = _errs16 === errors;
-valid3 = valid3 || _valid2;
-const _errs18 = errors;
-if(data2 !== null){
-const err21 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
+var _valid1 = _errs14 === errors;
+valid2 = valid2 || _valid1;
+const _errs16 = errors;
+if(data3 !== null){
+const err21 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -8071,10 +8053,10 @@ vErrors.push(err21);
 }
 errors++;
 }
-var _valid2 = _errs18 === errors;
-valid3 = valid3 || _valid2;
-if(!valid3){
-const err22 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
+var _valid1 = _errs16 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err22 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -8084,10 +8066,10 @@ vErrors.push(err22);
 errors++;
 }
 else {
-errors = _errs15;
+errors = _errs13;
 if(vErrors !== null){
-if(_errs15){
-vErrors.length = _errs15;
+if(_errs13){
+vErrors.length = _errs13;
 }
 else {
 vErrors = null;
@@ -8095,11 +8077,13 @@ vErrors = null;
 }
 }
 }
-if(data.file !== undefined){
-let data3 = data.file;
-if(typeof data3 === "string"){
-if(!pattern12.test(data3)){
-const err23 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
+if(data.endColumn !== undefined){
+let data4 = data.endColumn;
+const _errs19 = errors;
+let valid3 = false;
+const _errs20 = errors;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+const err23 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -8108,9 +8092,9 @@ vErrors.push(err23);
 }
 errors++;
 }
-}
-else {
-const err24 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}};
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+const err24 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -8119,12 +8103,8 @@ vErrors.push(err24);
 }
 errors++;
 }
-}
-if(data.function !== undefined){
-let data4 = data.function;
-if(typeof data4 === "string"){
-if(func2(data4) > 1024){
-const err25 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(data4 < 0 || isNaN(data4)){
+const err25 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -8133,8 +8113,12 @@ vErrors.push(err25);
 }
 errors++;
 }
-if(func2(data4) < 1){
-const err26 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}};
+}
+var _valid2 = _errs20 === errors;
+valid3 = valid3 || _valid2;
+const _errs22 = errors;
+if(data4 !== null){
+const err26 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -8143,9 +8127,10 @@ vErrors.push(err26);
 }
 errors++;
 }
-}
-else {
-const err27 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}};
+var _valid2 = _errs22 === errors;
+valid3 = valid3 || _valid2;
+if(!valid3){
+const err27 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err27];
 }
@@ -8154,12 +8139,25 @@ vErrors.push(err27);
 }
 errors++;
 }
+else {
+errors = _errs19;
+if(vErrors !== null){
+if(_errs19){
+vErrors.length = _errs19;
 }
-if(data.id !== undefined){
-let data5 = data.id;
-if(typeof data5 === "string"){
-if(!pattern6.test(data5)){
-const err28 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.endLine !== undefined){
+let data5 = data.endLine;
+const _errs25 = errors;
+let valid4 = false;
+const _errs26 = errors;
+if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
+const err28 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -8168,9 +8166,9 @@ vErrors.push(err28);
 }
 errors++;
 }
-}
-else {
-const err29 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}};
+if((typeof data5 == "number") && (isFinite(data5))){
+if(data5 > 2147483647 || isNaN(data5)){
+const err29 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -8179,11 +8177,8 @@ vErrors.push(err29);
 }
 errors++;
 }
-}
-if(data.line !== undefined){
-let data6 = data.line;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-const err30 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}};
+if(data5 < 1 || isNaN(data5)){
+const err30 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -8192,9 +8187,12 @@ vErrors.push(err30);
 }
 errors++;
 }
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 2147483647 || isNaN(data6)){
-const err31 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+var _valid3 = _errs26 === errors;
+valid4 = valid4 || _valid3;
+const _errs28 = errors;
+if(data5 !== null){
+const err31 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -8203,8 +8201,10 @@ vErrors.push(err31);
 }
 errors++;
 }
-if(data6 < 1 || isNaN(data6)){
-const err32 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+var _valid3 = _errs28 === errors;
+valid4 = valid4 || _valid3;
+if(!valid4){
+const err32 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -8213,16 +8213,146 @@ vErrors.push(err32);
 }
 errors++;
 }
-}
-}
+else {
+errors = _errs25;
+if(vErrors !== null){
+if(_errs25){
+vErrors.length = _errs25;
 }
 else {
-const err33 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+vErrors = null;
+}
+}
+}
+}
+if(data.file !== undefined){
+let data6 = data.file;
+if(typeof data6 === "string"){
+if(!pattern12.test(data6)){
+const err33 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err33];
 }
 else {
 vErrors.push(err33);
+}
+errors++;
+}
+}
+else {
+const err34 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+}
+if(data.function !== undefined){
+let data7 = data.function;
+if(typeof data7 === "string"){
+if(func2(data7) > 1024){
+const err35 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+if(func2(data7) < 1){
+const err36 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+}
+else {
+const err37 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
+}
+errors++;
+}
+}
+if(data.id !== undefined){
+let data8 = data.id;
+if(typeof data8 === "string"){
+if(!pattern6.test(data8)){
+const err38 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+}
+}
+else {
+const err39 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+}
+}
+if(data.line !== undefined){
+let data9 = data.line;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+const err40 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err40];
+}
+else {
+vErrors.push(err40);
+}
+errors++;
+}
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 2147483647 || isNaN(data9)){
+const err41 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err41];
+}
+else {
+vErrors.push(err41);
+}
+errors++;
+}
+if(data9 < 1 || isNaN(data9)){
+const err42 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err43 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
 }
 errors++;
 }
@@ -9535,8 +9665,8 @@ return errors === 0;
 }
 validate173.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema70 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
-const pattern36 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
+const schema70 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
+const pattern37 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
 
 function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9613,7 +9743,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!((((((((((((((((((((((((data0 === "run_failed") || (data0 === "data_dependent")) || (data0 === "fake_unsupported")) || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
+if(!(((((((((((((((((((((((((data0 === "run_failed") || (data0 === "data_dependent")) || (data0 === "fake_unsupported")) || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "location_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
 const err6 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema70.properties.code.enum}};
 if(vErrors === null){
 vErrors = [err6];
@@ -9779,7 +9909,7 @@ var _valid1 = _errs16 === errors;
 valid2 = valid2 || _valid1;
 const _errs18 = errors;
 if(typeof data3 === "string"){
-if(!pattern36.test(data3)){
+if(!pattern37.test(data3)){
 const err18 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err18];
@@ -9880,7 +10010,7 @@ validate175.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false}
 
 const schema71 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
 const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
-const pattern38 = new RegExp("^[0-9a-f]{64}$", "u");
+const pattern39 = new RegExp("^[0-9a-f]{64}$", "u");
 
 function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9951,7 +10081,7 @@ errors++;
 if(data.planDigest !== undefined){
 let data1 = data.planDigest;
 if(typeof data1 === "string"){
-if(!pattern38.test(data1)){
+if(!pattern39.test(data1)){
 const err5 = {instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -10203,7 +10333,7 @@ const _errs3 = errors;
 let valid1 = false;
 const _errs4 = errors;
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 const err5 = {instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -10417,7 +10547,7 @@ errors++;
 if(data.digest !== undefined){
 let data0 = data.digest;
 if(typeof data0 === "string"){
-if(!pattern38.test(data0)){
+if(!pattern39.test(data0)){
 const err4 = {instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err4];
@@ -10568,7 +10698,7 @@ errors++;
 if(data.id !== undefined){
 let data0 = data.id;
 if(typeof data0 === "string"){
-if(!pattern36.test(data0)){
+if(!pattern37.test(data0)){
 const err5 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -11448,9 +11578,9 @@ return errors === 0;
 validate190.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 const schema84 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
-const pattern46 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
-const pattern52 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
-const pattern54 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
+const pattern47 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
+const pattern53 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
+const pattern55 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
 const schema85 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
 const schema86 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
 
@@ -11754,7 +11884,7 @@ errors++;
 if(data.state !== undefined){
 let data1 = data.state;
 if(typeof data1 === "string"){
-if(!pattern36.test(data1)){
+if(!pattern37.test(data1)){
 const err5 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -12843,7 +12973,7 @@ errors++;
 if(data.object !== undefined){
 let data6 = data.object;
 if(typeof data6 === "string"){
-if(!pattern46.test(data6)){
+if(!pattern47.test(data6)){
 const err34 = {instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err34];
@@ -13002,7 +13132,7 @@ vErrors.push(err44);
 }
 errors++;
 }
-if(!pattern52.test(data11)){
+if(!pattern53.test(data11)){
 const err45 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err45];
@@ -13065,7 +13195,7 @@ const _errs34 = errors;
 let valid5 = false;
 const _errs35 = errors;
 if(typeof data12 === "string"){
-if(!pattern36.test(data12)){
+if(!pattern37.test(data12)){
 const err49 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err49];
@@ -13129,7 +13259,7 @@ const _errs40 = errors;
 let valid6 = false;
 const _errs41 = errors;
 if(typeof data13 === "string"){
-if(!pattern54.test(data13)){
+if(!pattern55.test(data13)){
 const err53 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err53];
@@ -13238,7 +13368,7 @@ vErrors.push(err60);
 }
 errors++;
 }
-if(!pattern52.test(data14)){
+if(!pattern53.test(data14)){
 const err61 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err61];
@@ -13354,7 +13484,7 @@ vErrors.push(err68);
 }
 errors++;
 }
-if(!pattern52.test(data16)){
+if(!pattern53.test(data16)){
 const err69 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err69];

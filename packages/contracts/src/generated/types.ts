@@ -220,6 +220,7 @@ export interface EventCoverage {
         | "invocation_limit"
         | "value_limit"
         | "byte_limit"
+        | "location_limit"
         | "path_limit"
         | "argument_limit"
         | "unsupported_argument"
@@ -626,9 +627,22 @@ export interface Limits1 {
   values?: number;
 }
 /**
- * One-based lines, zero-based UTF-16 columns. Columns are null where the interpreter does not tell them.
+ * A place in the code, and the way it was reached. One-based lines, zero-based UTF-16 columns.
+ *
+ * Columns are null where the interpreter does not tell them, or the saved file cannot count them. ``caller`` is the
+ * next frame outwards within the same module call that is neither torch's nor the recorder's; it is null where the
+ * module call itself is next, whose own ``location`` goes on from there, or the program's entry. At most 64 frames
+ * are kept: ``callersOmitted`` stands at the outermost one when there were more.
+ *
+ * ``binding`` is how the place meets the saved file. ``exact``: the range is that of one expression, statement or
+ * function definition, in code that is equal to what the saved bytes compile to. ``candidate``: only the line is
+ * known, and one expression of it can be meant. ``ambiguous``: several can. ``unmapped``: none is claimed, since the
+ * file is not of the workspace, could not be read, or is not what ran.
  */
 export interface Location {
+  binding: "exact" | "candidate" | "ambiguous" | "unmapped";
+  caller: string | null;
+  callersOmitted?: true;
   column: number | null;
   endColumn: number | null;
   endLine: number | null;
@@ -704,6 +718,7 @@ export interface Reason {
     | "invocation_limit"
     | "value_limit"
     | "byte_limit"
+    | "location_limit"
     | "path_limit"
     | "argument_limit"
     | "unsupported_argument"

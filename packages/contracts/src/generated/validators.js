@@ -3028,7 +3028,7 @@ validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 export const capture = validate72;
 const schema30 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"coverage":{"$ref":"#/$defs/Coverage"},"definitions":{"items":{"$ref":"#/$defs/Definition"},"type":"array"},"diagnostics":{"items":{"$ref":"#/$defs/Diagnostic"},"type":"array"},"environment":{"$ref":"#/$defs/Environment"},"execution":{"$ref":"#/$defs/Execution"},"id":{"pattern":"^cap-[0-9a-f]{16}$","type":"string"},"invocations":{"items":{"$ref":"#/$defs/Invocation"},"type":"array"},"limits":{"$ref":"#/$defs/Limits"},"locations":{"items":{"$ref":"#/$defs/Location"},"type":"array"},"modules":{"items":{"$ref":"#/$defs/ModuleInstance"},"type":"array"},"normalizations":{"items":{"enum":["dict_storage","declared_write_versions","fake_device_reads"],"type":"string"},"type":"array"},"operations":{"items":{"$ref":"#/$defs/Operation"},"type":"array"},"operators":{"items":{"$ref":"#/$defs/Operator"},"type":"array"},"reasons":{"items":{"$ref":"#/$defs/Reason"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"setup":{"$ref":"#/$defs/Setup"},"source":{"$ref":"#/$defs/SourceSnapshot"},"state":{"items":{"$ref":"#/$defs/State"},"type":"array"},"status":{"enum":["complete","partial"],"type":"string"},"termination":{"$ref":"#/$defs/Termination"},"values":{"items":{"$ref":"#/$defs/Value"},"type":"array"},"valuesUnavailable":{"const":"fake_tensor","type":"string"}},"required":["schemaVersion","id","attempt","status","termination","reasons","setup","execution","environment","limits","normalizations","source","locations","definitions","modules","state","operators","invocations","operations","values","diagnostics","coverage"],"type":"object"};
 const schema31 = {"additionalProperties":false,"properties":{"invocations":{"$ref":"#/$defs/EventCoverage"},"modules":{"items":{"$ref":"#/$defs/ModuleCoverage"},"type":"array"},"operations":{"$ref":"#/$defs/EventCoverage"},"values":{"$ref":"#/$defs/EventCoverage"}},"required":["operations","invocations","values","modules"],"type":"object"};
-const schema32 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
+const schema32 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
 
 function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -3159,7 +3159,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!((((((((((((((((((((((((data1 === "run_failed") || (data1 === "data_dependent")) || (data1 === "fake_unsupported")) || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
+if(!(((((((((((((((((((((((((data1 === "run_failed") || (data1 === "data_dependent")) || (data1 === "fake_unsupported")) || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "location_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
 const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/anyOf/0/enum",keyword:"enum",params:{allowedValues: schema32.properties.reason.anyOf[0].enum}};
 if(vErrors === null){
 vErrors = [err6];
@@ -9104,7 +9104,7 @@ return errors === 0;
 }
 validate123.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema73 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
+const schema73 = {"additionalProperties":false,"properties":{"binding":{"enum":["exact","candidate","ambiguous","unmapped"],"type":"string"},"caller":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"callersOmitted":{"const":true,"type":"boolean"},"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn","binding","caller"],"type":"object"};
 
 function validate176(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -9119,28 +9119,47 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((((data.id === undefined) && (missing0 = "id")) || ((data.file === undefined) && (missing0 = "file"))) || ((data.function === undefined) && (missing0 = "function"))) || ((data.line === undefined) && (missing0 = "line"))) || ((data.endLine === undefined) && (missing0 = "endLine"))) || ((data.column === undefined) && (missing0 = "column"))) || ((data.endColumn === undefined) && (missing0 = "endColumn"))){
+if((((((((((data.id === undefined) && (missing0 = "id")) || ((data.file === undefined) && (missing0 = "file"))) || ((data.function === undefined) && (missing0 = "function"))) || ((data.line === undefined) && (missing0 = "line"))) || ((data.endLine === undefined) && (missing0 = "endLine"))) || ((data.column === undefined) && (missing0 = "column"))) || ((data.endColumn === undefined) && (missing0 = "endColumn"))) || ((data.binding === undefined) && (missing0 = "binding"))) || ((data.caller === undefined) && (missing0 = "caller"))){
 validate176.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((((((key0 === "column") || (key0 === "endColumn")) || (key0 === "endLine")) || (key0 === "file")) || (key0 === "function")) || (key0 === "id")) || (key0 === "line"))){
+if(!(func1.call(schema73.properties, key0))){
 validate176.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.column !== undefined){
-let data0 = data.column;
+if(data.binding !== undefined){
+let data0 = data.binding;
 const _errs2 = errors;
-const _errs3 = errors;
-let valid1 = false;
+if(typeof data0 !== "string"){
+validate176.errors = [{instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((((data0 === "exact") || (data0 === "candidate")) || (data0 === "ambiguous")) || (data0 === "unmapped"))){
+validate176.errors = [{instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/enum",keyword:"enum",params:{allowedValues: schema73.properties.binding.enum}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.caller !== undefined){
+let data1 = data.caller;
 const _errs4 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-const err0 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+const _errs5 = errors;
+let valid1 = false;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data1 === "string"){
+if(!pattern16.test(data1)){
+const err0 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
 }
@@ -9149,10 +9168,9 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(errors === _errs4){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-const err1 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+}
+else {
+const err1 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -9161,9 +9179,12 @@ vErrors.push(err1);
 }
 errors++;
 }
-else {
-if(data0 < 0 || isNaN(data0)){
-const err2 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+const _errs8 = errors;
+if(data1 !== null){
+const err2 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -9172,14 +9193,10 @@ vErrors.push(err2);
 }
 errors++;
 }
-}
-}
-}
-var _valid0 = _errs4 === errors;
+var _valid0 = _errs8 === errors;
 valid1 = valid1 || _valid0;
-const _errs6 = errors;
-if(data0 !== null){
-const err3 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid1){
+const err3 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -9187,11 +9204,51 @@ else {
 vErrors.push(err3);
 }
 errors++;
+validate176.errors = vErrors;
+return false;
 }
-var _valid0 = _errs6 === errors;
-valid1 = valid1 || _valid0;
-if(!valid1){
-const err4 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs5;
+if(vErrors !== null){
+if(_errs5){
+vErrors.length = _errs5;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.callersOmitted !== undefined){
+let data2 = data.callersOmitted;
+const _errs10 = errors;
+if(typeof data2 !== "boolean"){
+validate176.errors = [{instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/type",keyword:"type",params:{type: "boolean"}}];
+return false;
+}
+if(true !== data2){
+validate176.errors = [{instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/const",keyword:"const",params:{allowedValue: true}}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.column !== undefined){
+let data3 = data.column;
+const _errs12 = errors;
+const _errs13 = errors;
+let valid2 = false;
+const _errs14 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err4 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -9199,34 +9256,11 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate176.errors = vErrors;
-return false;
 }
-else {
-errors = _errs3;
-if(vErrors !== null){
-if(_errs3){
-vErrors.length = _errs3;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.endColumn !== undefined){
-let data1 = data.endColumn;
-const _errs8 = errors;
-const _errs9 = errors;
-let valid2 = false;
-const _errs10 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-const err5 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(errors === _errs14){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err5 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -9235,10 +9269,9 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(errors === _errs10){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-const err6 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+else {
+if(data3 < 0 || isNaN(data3)){
+const err6 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -9247,9 +9280,14 @@ vErrors.push(err6);
 }
 errors++;
 }
-else {
-if(data1 < 0 || isNaN(data1)){
-const err7 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+}
+}
+var _valid1 = _errs14 === errors;
+valid2 = valid2 || _valid1;
+const _errs16 = errors;
+if(data3 !== null){
+const err7 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -9258,14 +9296,10 @@ vErrors.push(err7);
 }
 errors++;
 }
-}
-}
-}
-var _valid1 = _errs10 === errors;
+var _valid1 = _errs16 === errors;
 valid2 = valid2 || _valid1;
-const _errs12 = errors;
-if(data1 !== null){
-const err8 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid2){
+const err8 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -9273,11 +9307,34 @@ else {
 vErrors.push(err8);
 }
 errors++;
+validate176.errors = vErrors;
+return false;
 }
-var _valid1 = _errs12 === errors;
-valid2 = valid2 || _valid1;
-if(!valid2){
-const err9 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs13;
+if(vErrors !== null){
+if(_errs13){
+vErrors.length = _errs13;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.endColumn !== undefined){
+let data4 = data.endColumn;
+const _errs18 = errors;
+const _errs19 = errors;
+let valid3 = false;
+const _errs20 = errors;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+const err9 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -9285,34 +9342,11 @@ else {
 vErrors.push(err9);
 }
 errors++;
-validate176.errors = vErrors;
-return false;
 }
-else {
-errors = _errs9;
-if(vErrors !== null){
-if(_errs9){
-vErrors.length = _errs9;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.endLine !== undefined){
-let data2 = data.endLine;
-const _errs14 = errors;
-const _errs15 = errors;
-let valid3 = false;
-const _errs16 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-const err10 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(errors === _errs20){
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+const err10 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -9321,10 +9355,9 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(errors === _errs16){
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 2147483647 || isNaN(data2)){
-const err11 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+else {
+if(data4 < 0 || isNaN(data4)){
+const err11 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -9333,9 +9366,14 @@ vErrors.push(err11);
 }
 errors++;
 }
-else {
-if(data2 < 1 || isNaN(data2)){
-const err12 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+}
+}
+var _valid2 = _errs20 === errors;
+valid3 = valid3 || _valid2;
+const _errs22 = errors;
+if(data4 !== null){
+const err12 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -9344,14 +9382,10 @@ vErrors.push(err12);
 }
 errors++;
 }
-}
-}
-}
-var _valid2 = _errs16 === errors;
+var _valid2 = _errs22 === errors;
 valid3 = valid3 || _valid2;
-const _errs18 = errors;
-if(data2 !== null){
-const err13 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid3){
+const err13 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -9359,11 +9393,34 @@ else {
 vErrors.push(err13);
 }
 errors++;
+validate176.errors = vErrors;
+return false;
 }
-var _valid2 = _errs18 === errors;
-valid3 = valid3 || _valid2;
-if(!valid3){
-const err14 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs19;
+if(vErrors !== null){
+if(_errs19){
+vErrors.length = _errs19;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs18 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.endLine !== undefined){
+let data5 = data.endLine;
+const _errs24 = errors;
+const _errs25 = errors;
+let valid4 = false;
+const _errs26 = errors;
+if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
+const err14 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -9371,32 +9428,83 @@ else {
 vErrors.push(err14);
 }
 errors++;
+}
+if(errors === _errs26){
+if((typeof data5 == "number") && (isFinite(data5))){
+if(data5 > 2147483647 || isNaN(data5)){
+const err15 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+else {
+if(data5 < 1 || isNaN(data5)){
+const err16 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+}
+}
+}
+var _valid3 = _errs26 === errors;
+valid4 = valid4 || _valid3;
+const _errs28 = errors;
+if(data5 !== null){
+const err17 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+var _valid3 = _errs28 === errors;
+valid4 = valid4 || _valid3;
+if(!valid4){
+const err18 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
 validate176.errors = vErrors;
 return false;
 }
 else {
-errors = _errs15;
+errors = _errs25;
 if(vErrors !== null){
-if(_errs15){
-vErrors.length = _errs15;
+if(_errs25){
+vErrors.length = _errs25;
 }
 else {
 vErrors = null;
 }
 }
 }
-var valid0 = _errs14 === errors;
+var valid0 = _errs24 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.file !== undefined){
-let data3 = data.file;
-const _errs20 = errors;
-if(errors === _errs20){
-if(typeof data3 === "string"){
-if(!pattern22.test(data3)){
+let data6 = data.file;
+const _errs30 = errors;
+if(errors === _errs30){
+if(typeof data6 === "string"){
+if(!pattern22.test(data6)){
 validate176.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
@@ -9406,23 +9514,23 @@ validate176.errors = [{instancePath:instancePath+"/file",schemaPath:"#/propertie
 return false;
 }
 }
-var valid0 = _errs20 === errors;
+var valid0 = _errs30 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.function !== undefined){
-let data4 = data.function;
-const _errs22 = errors;
-if(errors === _errs22){
-if(typeof data4 === "string"){
-if(func2(data4) > 1024){
+let data7 = data.function;
+const _errs32 = errors;
+if(errors === _errs32){
+if(typeof data7 === "string"){
+if(func2(data7) > 1024){
 validate176.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
-if(func2(data4) < 1){
+if(func2(data7) < 1){
 validate176.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
@@ -9433,18 +9541,18 @@ validate176.errors = [{instancePath:instancePath+"/function",schemaPath:"#/prope
 return false;
 }
 }
-var valid0 = _errs22 === errors;
+var valid0 = _errs32 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.id !== undefined){
-let data5 = data.id;
-const _errs24 = errors;
-if(errors === _errs24){
-if(typeof data5 === "string"){
-if(!pattern16.test(data5)){
+let data8 = data.id;
+const _errs34 = errors;
+if(errors === _errs34){
+if(typeof data8 === "string"){
+if(!pattern16.test(data8)){
 validate176.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
@@ -9454,37 +9562,40 @@ validate176.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/
 return false;
 }
 }
-var valid0 = _errs24 === errors;
+var valid0 = _errs34 === errors;
 }
 else {
 var valid0 = true;
 }
 if(valid0){
 if(data.line !== undefined){
-let data6 = data.line;
-const _errs26 = errors;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
+let data9 = data.line;
+const _errs36 = errors;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
 validate176.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
-if(errors === _errs26){
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 2147483647 || isNaN(data6)){
+if(errors === _errs36){
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 2147483647 || isNaN(data9)){
 validate176.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}}];
 return false;
 }
 else {
-if(data6 < 1 || isNaN(data6)){
+if(data9 < 1 || isNaN(data9)){
 validate176.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
 return false;
 }
 }
 }
 }
-var valid0 = _errs26 === errors;
+var valid0 = _errs36 === errors;
 }
 else {
 var valid0 = true;
+}
+}
+}
 }
 }
 }
@@ -10619,8 +10730,8 @@ return errors === 0;
 }
 validate191.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema79 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
-const pattern46 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
+const schema79 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
+const pattern47 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
 
 function validate193(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -10656,7 +10767,7 @@ if(typeof data0 !== "string"){
 validate193.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!((((((((((((((((((((((((data0 === "run_failed") || (data0 === "data_dependent")) || (data0 === "fake_unsupported")) || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
+if(!(((((((((((((((((((((((((data0 === "run_failed") || (data0 === "data_dependent")) || (data0 === "fake_unsupported")) || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "location_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
 validate193.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema79.properties.code.enum}}];
 return false;
 }
@@ -10829,7 +10940,7 @@ valid2 = valid2 || _valid1;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data3 === "string"){
-if(!pattern46.test(data3)){
+if(!pattern47.test(data3)){
 const err8 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err8];
@@ -11451,7 +11562,7 @@ let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern46.test(data0)){
+if(!pattern47.test(data0)){
 validate205.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
@@ -12149,9 +12260,9 @@ return errors === 0;
 validate208.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 const schema93 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
-const pattern56 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
-const pattern62 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
-const pattern64 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
+const pattern57 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
+const pattern63 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
+const pattern65 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
 const schema94 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
 const schema95 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
 
@@ -12409,7 +12520,7 @@ let data1 = data.state;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern46.test(data1)){
+if(!pattern47.test(data1)){
 validate225.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
@@ -13192,7 +13303,7 @@ let data6 = data.object;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(!pattern56.test(data6)){
+if(!pattern57.test(data6)){
 validate222.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
@@ -13371,7 +13482,7 @@ vErrors.push(err7);
 errors++;
 }
 else {
-if(!pattern62.test(data11)){
+if(!pattern63.test(data11)){
 const err8 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err8];
@@ -13444,7 +13555,7 @@ let valid4 = false;
 const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data12 === "string"){
-if(!pattern46.test(data12)){
+if(!pattern47.test(data12)){
 const err11 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err11];
@@ -13518,7 +13629,7 @@ let valid5 = false;
 const _errs41 = errors;
 if(errors === _errs41){
 if(typeof data13 === "string"){
-if(!pattern64.test(data13)){
+if(!pattern65.test(data13)){
 const err15 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err15];
@@ -13642,7 +13753,7 @@ vErrors.push(err22);
 errors++;
 }
 else {
-if(!pattern62.test(data14)){
+if(!pattern63.test(data14)){
 const err23 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err23];
@@ -13777,7 +13888,7 @@ vErrors.push(err30);
 errors++;
 }
 else {
-if(!pattern62.test(data16)){
+if(!pattern63.test(data16)){
 const err31 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err31];

@@ -3,15 +3,6 @@ import type { Invocation } from "../generated/types";
 import type { Path } from "../trees";
 import { fault, NEVER, PLACES, type Capture, type Fault, type Rule } from "./lookup";
 
-function* locationsRunForward(capture: Capture): Generator<Fault> {
-  for (const [index, location] of capture.snapshot.locations.entries()) {
-    const end = location.endLine ?? location.line;
-    const { column, endColumn } = location;
-    const backwards = end === location.line && column !== null && endColumn !== null && column > endColumn;
-    if (end < location.line || backwards) yield fault(["locations", index], "location", "ends before it begins");
-  }
-}
-
 function* statesAreRegistered(capture: Capture): Generator<Fault> {
   for (const [index, { paths }] of capture.snapshot.state.entries()) {
     if (paths.length === 0) yield fault(["state", index, "paths"], "path", "is registered nowhere");
@@ -137,7 +128,6 @@ function* matches(path: Path, status: string, field: string, value: unknown, pre
 }
 
 export const RULES: readonly Rule[] = [
-  locationsRunForward,
   statesAreRegistered,
   rootsOwnTheEmptyPath,
   pathsAreRegisteredOnce,

@@ -14,7 +14,7 @@ function* idsArePositions(capture: Capture): Generator<Fault> {
 }
 
 const FIELDS: readonly [Letter, readonly string[]][] = [
-  ["l", ["file"]],
+  ["l", ["file", "caller"]],
   ["d", ["location"]],
   ["m", ["definition"]],
   ["p", ["value"]],

@@ -68,6 +68,11 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
     missing: "What ran after that was not recorded.",
     todo: "Capture a smaller input or a part of the model, or raise the byte limit.",
   },
+  location_limit: {
+    happened: "Source locations took an eighth of the capture's byte budget, which is their share.",
+    missing: "The lines of code of what ran at places that were new after that. Nothing else is missing.",
+    todo: "Capture a smaller input or a part of the model, or raise the byte limit.",
+  },
   path_limit: {
     happened: "Modules, parameters or buffers are registered under more paths than a capture lists.",
     missing: "Some of the names under which a shared module or tensor is registered.",
