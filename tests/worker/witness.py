@@ -1,6 +1,6 @@
 """Runs a small program unwatched, under a mode that shares no code with ours, and recorded; the three must agree.
 
-A program is a function of a model and an input. A row of docs/coverage.md is such a program and what is said of it.
+A program is a function of a model and an input. A row of docs/coverage.md is such a program, and what is said of it.
 """
 
 import warnings
@@ -20,18 +20,6 @@ from tensorviz.contracts.validate import parse_capture
 Program = Callable[[Any, torch.Tensor], Any]
 
 
-@dataclass(frozen=True)
-class Row:
-    """What a program does, and for which reasons its capture is partial. Without any, the capture is complete."""
-
-    program: Program
-    reasons: frozenset[str] = frozenset()
-
-
-def row(program: Program, *reasons: str) -> Row:
-    return Row(program, frozenset(reasons))
-
-
 class Model(nn.Module):
     """Is one program, and owns a few modules for it to use."""
 
@@ -46,6 +34,29 @@ class Model(nn.Module):
 
     def forward(self, x: torch.Tensor) -> Any:
         return self.program(self, x)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a program does, and for which reasons its capture is partial. Without any, the capture is complete."""
+
+    program: Program
+    reasons: frozenset[str]
+    make: Callable[[Program], nn.Module] = Model
+
+
+def row(program: Program, *reasons: str) -> Row:
+    return Row(program, frozenset(reasons))
+
+
+def row_of_module(make: Callable[[], nn.Module], *reasons: str) -> Row:
+    """The program is one call of the module that is made."""
+    return Row(lambda model, x: model(x), frozenset(reasons), lambda _: _seeded(make))
+
+
+def _seeded(make: Callable[[], nn.Module]) -> nn.Module:
+    torch.manual_seed(0)
+    return make()
 
 
 class Witness(TorchDispatchMode):
@@ -164,6 +175,6 @@ def _bits(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def assert_recorded_as_said(said: Row) -> None:
-    snapshot = recorded(said.program)
+    snapshot = recorded(said.program, said.make)
     assert {reason.code for reason in snapshot.reasons} == said.reasons, snapshot.reasons
     assert snapshot.status == ("partial" if said.reasons else "complete")
