@@ -20,11 +20,11 @@ _IGNORE_ALL = [("ignore", None, Warning, None, 0)]
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CALLS = (ast.Call, ast.ClassDef, ast.With, ast.AsyncWith, ast.Assert, *_COMPREHENSIONS)
-_OPERATORS = (ast.BinOp, ast.AugAssign, ast.Subscript)
+_OPERATORS = (ast.BinOp, ast.AugAssign) if "BINARY_SUBSCR" in dis.opmap else (ast.BinOp, ast.AugAssign, ast.Subscript)
 _SITES: "tuple[tuple[tuple[str, ...], tuple[type, ...]], ...]" = (
     (("CALL_INTRINSIC",), ()),
     (("CALL",), _CALLS),
-    (("BINARY_SUBSCR", "STORE_SUBSCR", "DELETE_SUBSCR"), (ast.Subscript,)),
+    (("BINARY_SUBSCR", "BINARY_SLICE", "STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR"), (ast.Subscript,)),
     (("BINARY_", "INPLACE_"), _OPERATORS),
     (("UNARY_",), (ast.UnaryOp,)),
     (("COMPARE_OP", "CONTAINS_OP"), (ast.Compare,)),

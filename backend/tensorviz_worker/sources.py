@@ -245,17 +245,36 @@ class SourceMap:
 
 
 def _frames_of(error: BaseException) -> "Iterator[tuple[CodeType, int]]":
-    """The frames that an exception came through, from where it was raised; then those around where it was caught."""
+    """The frames that an exception came through, from where it was raised; then those that it did not leave yet.
+
+    An exception may also stand in a traceback below frames that it never came through: ``contextmanager`` throws it
+    into a generator, whose caller is the one that it came from. So the frames around the innermost one that still
+    runs count, wherever that one stands.
+    """
+    running = _running()
     passed: list[tuple[CodeType, int]] = []
+    around: FrameType | None = None
     trace = error.__traceback__
-    frame = trace.tb_frame.f_back if trace is not None else None
     while trace is not None:
-        passed.append((trace.tb_frame.f_code, trace.tb_lasti))
+        frame = trace.tb_frame
+        if frame in running:
+            passed.clear()
+            around = frame.f_back
+        passed.append((frame.f_code, trace.tb_lasti))
         trace = trace.tb_next
     yield from reversed(passed)
+    while around is not None:
+        yield around.f_code, around.f_lasti
+        around = around.f_back
+
+
+def _running() -> "set[FrameType]":
+    found: set[FrameType] = set()
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        yield frame.f_code, frame.f_lasti
+        found.add(frame)
         frame = frame.f_back
+    return found
 
 
 def _read(path: str) -> "bytes | None":
