@@ -50,7 +50,7 @@ class Parameter(NamedTuple):
 
 @dataclass(frozen=True)
 class Tensor:
-    """A plain strided tensor among the arguments."""
+    """A tensor among the arguments."""
 
     path: Path
     shape: tuple[int | str, ...]
@@ -70,6 +70,10 @@ class Tensor:
         if any(isinstance(size, str) for size in self.shape):
             raise Unknown
         return tuple(size for size in self.shape if isinstance(size, int))
+
+    @property
+    def is_empty(self) -> bool:
+        return 0 in self.shape
 
     @property
     def elements(self) -> Measure:
@@ -100,14 +104,10 @@ class Numbers:
         """The item of a dimension. A list of one speaks for every dimension."""
         if not self.items:
             raise Unknown
-        return self.items[0] if len(self.items) == 1 else self.items[index] if index < len(self.items) else _unknown()
+        return self.items[0] if len(self.items) == 1 else self.items[index] if index < len(self.items) else _raise()
 
     def item(self, index: int) -> Measure:
         return measure(self.path and (*self.path, "items", index), "value", self.items[index])
-
-
-def _unknown() -> int:
-    raise Unknown
 
 
 class Call:
@@ -147,6 +147,14 @@ class Call:
         path, node = self._node(name)
         return self._tensor(path, node)
 
+    def first_tensor(self, name: str) -> Tensor:
+        """The tensor of this name, or the first of a list."""
+        path, node = self._node(name)
+        if node["kind"] == "tensor":
+            return self._tensor(path, node)
+        items = _items(node)
+        return self._tensor((*path, "items", 0), items[0]) if items else _raise()
+
     def tensors(self, name: str) -> list[Tensor]:
         """The tensors of a list. All of them, or Unknown."""
         path, node = self._node(name)
@@ -175,7 +183,7 @@ class Call:
         if name in self._nodes:
             return _integer(self._nodes[name][1])
         default = self._default(name)
-        return int(default) if re.fullmatch(r"-?\d+", default) else _unknown()
+        return int(default) if re.fullmatch(r"-?\d+", default) else _raise()
 
     def literal(self, name: str) -> Measure:
         """An integer that was written out in the call."""
@@ -211,13 +219,25 @@ class Call:
     def _tensor(self, path: Path, node: Json) -> Tensor:
         if node["kind"] != "tensor":
             raise Unknown
-        value = self._values[int(node["value"][1:])]
-        if value["type"] not in _PLAIN or value["layout"] != "torch.strided":
-            raise Unknown
+        value = self._value(node)
         return Tensor(path, tuple(value["shape"]), value["dtype"], value["device"])
 
+    def _value(self, node: Json) -> Json:
+        return self._values[int(node["value"][1:])]
 
-def _raise() -> bool:
+    @property
+    def is_plain(self) -> bool:
+        """Whether the operator itself sees these tensors: no subclass answers for it, and none lacks its memory."""
+        tops = [*self._operation["args"], *(item["value"] for item in self._operation["kwargs"])]
+        nodes = [node for top in tops for node in (top, *top.get("items", ()))]
+        values = (self._value(node) for node in nodes if node["kind"] == "tensor")
+        return all(
+            value["type"] in _PLAIN and value["layout"] == "torch.strided" and value["device"] != "meta"
+            for value in values
+        )
+
+
+def _raise() -> Any:
     raise Unknown
 
 

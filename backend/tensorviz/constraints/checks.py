@@ -41,13 +41,16 @@ def stretchable(left: Measure, right: Measure, stretches: str = "left") -> Found
 
 
 def same(of: str, left: Tensor, right: Tensor) -> Found:
+    """Of empty tensors torch often looks at nothing."""
+    if left.is_empty or right.is_empty:
+        return
     one, other = left.trait(of), right.trait(of)
     if one["name"] != other["name"]:
         yield {"kind": "same", "left": one, "right": other}
 
 
 def of_class(tensor: Tensor, wanted: str) -> Found:
-    if is_of_class(tensor.dtype, wanted) is False:
+    if is_of_class(tensor.dtype, wanted) is False and not tensor.is_empty:
         yield {"kind": "dtype", "left": tensor.trait("dtype"), "wanted": wanted}
 
 
@@ -62,11 +65,13 @@ def rank(minimum: int, maximum: int | None, *names: str) -> Check:
     return check
 
 
-def sizes(what: str, left: tuple[str, int], right: tuple[str, int]) -> Check:
-    """The sizes of two dimensions are equal."""
+def sizes(what: str, left: tuple[str, int], right: tuple[str, int], empty: bool = True) -> Check:
+    """The sizes of two dimensions are equal. ``empty`` tells whether torch looks at those of empty tensors."""
 
     def check(call: Call) -> Found:
-        yield from equal(what, call.tensor(left[0]).size(left[1]), call.tensor(right[0]).size(right[1]))
+        one, other = call.tensor(left[0]), call.tensor(right[0])
+        if empty or not (one.is_empty or other.is_empty):
+            yield from equal(what, one.size(left[1]), other.size(right[1]))
 
     return check
 
@@ -96,9 +101,9 @@ def one_device(*names: str) -> Check:
 
 
 def _pairwise(call: Call, names: Sequence[str], of: str) -> Found:
-    first, *rest = [call.tensor(name) for name in names if call.is_given(name)]
-    for other in rest:
-        yield from same(of, first, other)
+    given = [call.tensor(name) for name in names if call.is_given(name)]
+    for other in given[1:]:
+        yield from same(of, given[0], other)
 
 
 def wants(wanted: str, *names: str) -> Check:
@@ -118,16 +123,11 @@ def dimension(name: str, of: str = "self", more: int = 0, least: int = 1) -> Che
     """The number of a dimension, or each in a list. A tensor without dimensions counts as one of ``least``."""
 
     def check(call: Call) -> Found:
-        count = max(_first_tensor(call, of).ndim, least) + more
+        count = max(call.first_tensor(of).ndim, least) + more
         for number in _literals(call, name):
             yield from between("dimension", number, -count, count - 1)
 
     return check
-
-
-def _first_tensor(call: Call, name: str) -> Tensor:
-    parameter = next(item for item in call.parameters if item.name == name)
-    return call.tensors(name)[0] if parameter.type.startswith("Tensor[]") else call.tensor(name)
 
 
 def _literals(call: Call, name: str) -> list[Measure]:
@@ -192,9 +192,9 @@ def one_device_for_all(call: Call) -> Found:
 def result_fits_in_place(call: Call) -> Found:
     """Arithmetic with a floating operand gives a floating result, which an integral tensor cannot hold."""
     if call.parameters and call.writes(call.parameters[0].name):
-        target, *rest = call.operands()
-        if any(is_of_class(other.dtype, "integral") is False for other in rest):
-            yield from of_class(target, "floating")
+        operands = call.operands()
+        if any(is_of_class(other.dtype, "integral") is False for other in operands[1:]):
+            yield from of_class(operands[0], "floating")
 
 
 def all_want(wanted: str) -> Check:
@@ -246,7 +246,7 @@ def concatenated(call: Call) -> Found:
 
 
 def stacked(call: Call) -> Found:
-    first, *rest = call.tensors("tensors")
+    first, rest = call.first_tensor("tensors"), call.tensors("tensors")[1:]
     for other in rest:
         yield from equal("rank", other.rank, first.rank)
         if other.ndim == first.ndim:
