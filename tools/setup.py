@@ -24,7 +24,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE = ROOT / ".tensorviz-setup"
-VENV, PLAIN, BENCH = ROOT / ".venv", ROOT / ".venv-plain", ROOT / ".venv-bench"
+VENV, PLAIN = ROOT / ".venv", ROOT / ".venv-plain"
+BENCH, ZOO = ROOT / ".venv-bench", ROOT / ".venv-zoo"
 PAGE = ROOT / "backend/tensorviz/page/index.html"
 CONSTRAINTS = ROOT / "constraints.txt"
 BENCH_CONSTRAINTS = ROOT / "tools/bench/constraints.txt"
@@ -206,6 +207,14 @@ def install_bench() -> None:
     pip_step("bench", BENCH / "bin/python", "-c", str(BENCH_CONSTRAINTS), *peers)
 
 
+def install_zoo() -> None:
+    """The development environment, with image models on top that nothing else here needs."""
+    make_venv("zoo", ZOO)
+    below, above = (next((home / "lib").glob("python*/site-packages")) for home in (VENV, ZOO))
+    (above / "below.pth").write_text(f"import site; site.addsitedir({str(below)!r})\n")
+    pip_step("zoo", ZOO / "bin/python", "timm", "torchvision")
+
+
 def node_version() -> tuple[int, ...]:
     """The version of the Node that our commands would use, or () where there is none with npm beside it."""
     path = environment()["PATH"]
@@ -314,6 +323,11 @@ def take_bench() -> None:
     take(Step("bench", does, install_bench, depends, BENCH / "bin/python"))
 
 
+def take_zoo() -> None:
+    does = "making .venv-zoo, with the zoo's image models"
+    take(Step("zoo", does, install_zoo, [CONSTRAINTS, sys.version], ZOO / "bin/python"))
+
+
 DEV = project_step("dev", "the host, torch and the development tools", "torch,dev")
 TARGETS: dict[str, tuple[Callable[[], None], ...]] = {
     "demo": (take_python, take_host, ensure_node, take_npm, take_viewer),
@@ -321,6 +335,7 @@ TARGETS: dict[str, tuple[Callable[[], None], ...]] = {
     "test": (take_python, lambda: take(DEV), ensure_node, take_npm, take_viewer, ensure_chromium, take_plain),
     "bench": (take_python, take_host, take_bench),
     "wheel": (take_python, lambda: take(DEV), ensure_node, take_npm, take_viewer),
+    "zoo": (take_python, lambda: take(DEV), take_zoo),
 }
 
 
@@ -330,7 +345,8 @@ def main() -> int:
         description=__doc__,
         epilog="demo: what tensorviz needs to run\ncheck: the tools that look at code\nwheel: those, and the page\n"
         "test: all of that, Chromium, and a second environment with torch alone\n"
-        "bench: what tensorviz needs to run, and an environment with what it is measured against",
+        "bench: what tensorviz needs to run, and an environment with what it is measured against\n"
+        "zoo: the development tools, and an environment with more models on top of them",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", choices=TARGETS, help="what to prepare for")

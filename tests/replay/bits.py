@@ -1,15 +1,17 @@
 """The facts and the bits of a tensor, read below every mode and subclass: equal digests mean equal in every bit."""
 
+import ctypes
 import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 # As torch has them: while a recording runs, others stand in their place.
-_numpy = Tensor.numpy
+_data_ptr = Tensor.data_ptr
 _untyped_storage = Tensor.untyped_storage
 
 _COMPRESSED = {
@@ -38,7 +40,7 @@ def facts(tensor: Tensor) -> Facts:
     with torch._C.DisableTorchFunctionSubclass():
         strided = is_strided(tensor)
         return Facts(
-            _numbers(tensor.shape),
+            _shape(tensor),
             _numbers(tensor.stride()) if strided else None,
             _numbers([tensor.storage_offset()])[0] if strided else None,
             str(tensor.dtype),
@@ -56,9 +58,17 @@ def is_strided(tensor: Tensor) -> bool:
     return tensor.layout is torch.strided and not tensor.is_nested
 
 
+def _shape(tensor: Tensor) -> tuple[int | str, ...]:
+    """A nested tensor of the older kind and a parameter without a value refuse to tell one."""
+    try:
+        return _numbers(tensor.shape)
+    except RuntimeError:
+        return ("unknown",)
+
+
 def storage(tensor: Tensor) -> torch.UntypedStorage | None:
     """The one object of the tensor's memory; None where there is no single memory."""
-    if not is_strided(tensor) or is_traceable_wrapper_subclass(tensor):
+    if not is_strided(tensor) or is_traceable_wrapper_subclass(tensor) or tensor._is_zerotensor():
         return None
     try:
         return _untyped_storage(tensor)
@@ -68,7 +78,7 @@ def storage(tensor: Tensor) -> torch.UntypedStorage | None:
 
 def digest(tensor: Tensor) -> str | None:
     """None for a tensor without data, such as a meta tensor."""
-    if is_strided(tensor) and tensor.device.type == "meta":
+    if tensor.device.type == "meta" or is_lazy(tensor):
         return None
     total = hashlib.blake2b(digest_size=16)
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
@@ -83,6 +93,8 @@ def _parts(tensor: Tensor) -> Iterator[Tensor]:
         names, _ = tensor.__tensor_flatten__()
         for name in names:
             yield from _parts(getattr(tensor, name))
+    elif tensor._is_zerotensor():
+        return
     elif tensor.layout is torch.sparse_coo:
         yield from (tensor._indices(), tensor._values())
     elif tensor.layout in _COMPRESSED:
@@ -104,8 +116,10 @@ def _scales(tensor: Tensor) -> tuple[Tensor, ...]:
 
 
 def _bytes(tensor: Tensor) -> Any:
+    """By address: an array from ``numpy()`` would keep torch from ever resizing the memory."""
     plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return _numpy(plain.view(-1).view(torch.uint8)).data
+    size = plain.numel() * plain.element_size()
+    return bytes((ctypes.c_char * size).from_address(_data_ptr(plain))) if size and plain.device.type != "meta" else b""
 
 
 def memory_size(args: Any) -> int:

@@ -29,8 +29,8 @@ class Watched:
 
     def difference(self, snapshot: CaptureSnapshot | None = None) -> str | None:
         """The first difference between the run and a replay of its capture; None when every bit was reached."""
-        interpreter = Interpreter(snapshot or self.snapshot, self.steps, self.known)
         try:
+            interpreter = Interpreter(snapshot or self.snapshot, self.steps, self.known)
             with torch.random.fork_rng(devices=[]):
                 interpreter.run()
                 if self.returned is not None:
@@ -61,7 +61,7 @@ class Verdict:
         return f"{status}; {len(self.snapshot.operations)} operations; {self.difference or 'replayed'}"
 
 
-def examine(model: nn.Module, *args: Any, **kwargs: Any) -> Verdict:
+def examine_call(model: nn.Module, *args: Any, **kwargs: Any) -> Verdict:
     """One recorded call of a model, replayed."""
     return judge(watch_call(model, *args, **kwargs))
 

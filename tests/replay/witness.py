@@ -30,9 +30,9 @@ class Seen(NamedTuple):
 class Step(NamedTuple):
     """One dispatched operation.
 
-    ``arguments`` are its tensors before it; ``after`` are they and all live tensors that share a memory that the schema
-    says is written, by number, after it. A digest of None compares with nothing. ``random`` is the default generator's state where it is not what the last
-    random operation left.
+    ``arguments`` are its tensors before it; ``after`` are they, and all live tensors on a memory that the schema says
+    is written, after it, by number. ``random`` is the default generator's state where it is not what the last random
+    operation left, and ``grad`` the grad mode, which a few kernels ask for. A digest of None compares with nothing.
     """
 
     target: str
@@ -40,6 +40,7 @@ class Step(NamedTuple):
     arguments: dict[Path, Seen]
     generators: dict[Path, Tensor]
     random: Tensor | None
+    grad: bool
     output: dict[Path, Seen]
     after: dict[int, Seen]
 
@@ -84,6 +85,7 @@ class Witness(TorchDispatchMode):
         generators = {path: item.get_state() for path, item in leaves(args, kwargs, torch.Generator)}
         random = self._random_state(func)
         size = memory_size(args)
+        grad = torch.is_grad_enabled()
         output, error = None, None
         try:
             output = func(*args, **kwargs)
@@ -94,10 +96,12 @@ class Witness(TorchDispatchMode):
         finally:
             self._remember(func)
             results = list(inside(output, (), Tensor))
-            self._unspecified.update((tensor, True) for path, tensor in results if path in UNSPECIFIED.get(str(func), ()))
+            self._unspecified.update(
+                (tensor, True) for path, tensor in results if path in UNSPECIFIED.get(str(func), ())
+            )
             result = {path: self.see(tensor) for path, tensor in results}
             after = {seen.object: seen for seen in map(self.see, [*tensors.values(), *self._sharers(written)])}
-            step = Step(str(func), error, arguments, generators, random, result, after)
+            step = Step(str(func), error, arguments, generators, random, grad, result, after)
             self.steps.append(step)
         return output
 
@@ -110,7 +114,8 @@ class Witness(TorchDispatchMode):
             self.kept.memories[seen.storage] = memory.clone()
         elif is_new and memory is None:
             with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-                self.kept.tensors[seen.object] = tensor.detach().clone()
+                plain = tensor.detach()
+                self.kept.tensors[seen.object] = plain if plain._is_zerotensor() else plain.clone()
         return seen
 
     def see(self, tensor: Tensor) -> Seen:

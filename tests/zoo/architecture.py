@@ -17,6 +17,7 @@ class Program:
 
     model: nn.Module | None
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    args: tuple[Any, ...] = ()
     block: Callable[[], Any] | None = None
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..architecture import Architecture, entries, tokens
+from zoo.architecture import Architecture, entries, tokens
 
 WAVE = {
     "vocab_size": 99,

@@ -1,6 +1,6 @@
 """Decoders of text, of many designs: attention, positions, norms and gates all differ."""
 
-from ..architecture import Architecture, entries, tokens
+from zoo.architecture import Architecture, entries, tokens
 
 PLAIN = {"vocab_size": 99, "use_cache": False, "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
 GPT = {**PLAIN, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 32}

@@ -1,6 +1,6 @@
 """Models that read one sequence and write another."""
 
-from ..architecture import Architecture, entries, tokens
+from zoo.architecture import Architecture, entries, tokens
 
 T5 = {
     "vocab_size": 99,

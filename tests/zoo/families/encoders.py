@@ -1,6 +1,7 @@
 """Encoders of text."""
 
-from ..architecture import Architecture, entries, tokens
+from zoo.architecture import Architecture, entries, tokens
+
 from .decoders import padded, text
 
 BERT = {
@@ -43,7 +44,9 @@ ENTRIES = entries(
         Architecture("FNetModel", BERT, text),
         Architecture("LongformerModel", BERT | {"attention_window": 4}, padded),
         Architecture(
-            "BigBirdModel", BERT | {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1}, long_text
+            "BigBirdModel",
+            BERT | {"attention_type": "block_sparse", "block_size": 2, "num_random_blocks": 1},
+            long_text,
         ),
         Architecture("FunnelModel", {"vocab_size": 99, "d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 48}, text),
         Architecture("ConvBertModel", BERT | {"embedding_size": 16, "head_ratio": 2}, padded),

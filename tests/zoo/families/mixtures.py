@@ -1,6 +1,7 @@
 """Mixtures of experts: a router's numbers decide what runs."""
 
-from ..architecture import Architecture, entries, tokens
+from zoo.architecture import Architecture, entries, tokens
+
 from .decoders import GEMMA, LLAMA, labelled, text
 
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}

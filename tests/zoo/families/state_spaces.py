@@ -1,6 +1,7 @@
 """State-space, recurrent and hybrid models."""
 
-from ..architecture import Architecture, entries
+from zoo.architecture import Architecture, entries
+
 from .decoders import GEMMA, LLAMA, PLAIN, labelled, text
 
 MAMBA = PLAIN | {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}
@@ -29,7 +30,9 @@ ENTRIES = entries(
             },
             text,
         ),
-        Architecture("RwkvForCausalLM", PLAIN | {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 32}, text),
+        Architecture(
+            "RwkvForCausalLM", PLAIN | {"hidden_size": 32, "num_hidden_layers": 2, "context_length": 32}, text
+        ),
         Architecture(
             "RecurrentGemmaForCausalLM",
             GEMMA | {"num_hidden_layers": 3, "lru_width": 32, "attention_window_size": 8},

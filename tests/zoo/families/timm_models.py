@@ -1,12 +1,13 @@
 """Image models from timm, at their smallest. Needs the zoo's own environment."""
 
+import importlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
 
-from ..architecture import Entry, Program
+from zoo.architecture import Entry, Program
 
 SMALL_IMAGES = (
     "convnext_atto",
@@ -69,7 +70,7 @@ def declare_operators() -> None:
     No model here calls them.
     """
     try:
-        import torchvision  # noqa: F401
+        importlib.import_module("torchvision")
     except RuntimeError:
         library = torch.library.Library("torchvision", "FRAGMENT")
         for name in ("nms", "qnms"):
@@ -83,12 +84,12 @@ _kept: list[Any] = []
 
 def make(name: str, size: int, training: bool) -> Program:
     declare_operators()
-    import timm
-
-    model = timm.create_model(name, pretrained=False, num_classes=10).train(training)
+    model = importlib.import_module("timm").create_model(name, pretrained=False, num_classes=10).train(training)
     x = torch.randn(2, 3, size, size)
     if training:
-        return Program(model, block=lambda: torch.nn.functional.cross_entropy(model(x), torch.tensor([1, 2])).backward())
+        return Program(
+            model, block=lambda: torch.nn.functional.cross_entropy(model(x), torch.tensor([1, 2])).backward()
+        )
     return Program(model, {"x": x})
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from ..architecture import Architecture, entries, tokens
+from zoo.architecture import Architecture, entries, tokens
 
 VIT = {
     "hidden_size": 32,
@@ -62,7 +62,10 @@ ENTRIES = entries(
         Architecture("ConvNextForImageClassification", CONV, large_image),
         Architecture("ConvNextV2ForImageClassification", CONV, large_image),
         Architecture(
-            "ResNetForImageClassification", {"embedding_size": 8, **CONV, "layer_type": "basic"}, labelled_image, "train"
+            "ResNetForImageClassification",
+            {"embedding_size": 8, **CONV, "layer_type": "basic"},
+            labelled_image,
+            "train",
         ),
         Architecture("RegNetForImageClassification", {"embedding_size": 8, **CONV, "groups_width": 4}, image),
         Architecture("MobileNetV2ForImageClassification", {"depth_multiplier": 0.25, "image_size": 32}, image),
@@ -76,7 +79,9 @@ ENTRIES = entries(
             },
             large_image,
         ),
-        Architecture("PoolFormerForImageClassification", {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 1, 1]}, image),
+        Architecture(
+            "PoolFormerForImageClassification", {"hidden_sizes": [8, 16, 24, 32], "depths": [1, 1, 1, 1]}, image
+        ),
         Architecture(
             "SegformerForSemanticSegmentation",
             {
