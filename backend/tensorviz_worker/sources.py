@@ -27,6 +27,7 @@ _LIBRARIES = tuple(
     {os.path.abspath(sysconfig.get_path(name)) + os.sep for name in ("purelib", "platlib", "stdlib", "platstdlib")}
 )
 _MAX_SOURCE = 8 * 2**20
+_MAX_BOUND = 2**20  # a file of this size takes about half a second and 64 MiB to parse
 _FULL = 2 * 64  # the length of a way of as many frames as are kept
 _PASSED, _CITED, _BOUNDARY = range(3)
 _CUT = -1  # ends a way that has more frames than are kept
@@ -45,7 +46,8 @@ class _File:
         self.digest = None if data is None else hashlib.sha256(data).hexdigest()
         self._is_ascii = data is not None and data.isascii()
         self._lines = [] if data is None or self._is_ascii else _lines(data)
-        self._saved = SavedSource(data) if data is not None and root == "workspace" else None
+        is_bound = root == "workspace" and len(data or b"") <= _MAX_BOUND
+        self._saved = SavedSource(data) if data is not None and is_bound else None
 
     def place(self, code: CodeType, instruction: int) -> "dict[str, Any]":
         """The contract's words for an instruction, or for a function's definition."""
