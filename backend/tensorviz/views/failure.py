@@ -123,6 +123,6 @@ class _Words:
 
 def _range(constraint: Between) -> str:
     low, high = constraint.minimum, constraint.maximum
-    if low == high or high is None:
-        return f"{low}" if low == high else f"at least {low}"
-    return f"at most {high}" if low is None else f"{low} to {high}"
+    if low is None or high is None:
+        return f"at most {high}" if low is None else f"at least {low}"
+    return f"{low}" if low == high else f"{low} or {high}" if low + 1 == high else f"{low} to {high}"
