@@ -10,17 +10,20 @@ DEMO ?= open
 DEMO_FILE ?= examples/gpt.py
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 CHECKS := check-format check-lint check-types check-imports check-contracts check-web check-locks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format wheel clean python $(CHECKS)
+.PHONY: help demo test zoo check format bench wheel clean python $(CHECKS)
 
 help:
 	@echo 'make demo    capture an example model and open it in the browser (DEMO_ARGS=--no-browser)'
 	@echo 'make test    run every test; make test PYTEST_ARGS="-k worker" runs some'
 	@echo 'make check   formatting, lint, types, import rules, generated files, lock files'
+	@echo 'make zoo     record and replay some 200 models and programs (minutes), write docs/zoo.md'
 	@echo 'make format  format the Python code and apply the safe lint fixes'
+	@echo 'make bench   measure what recording costs, ours and others (BENCH_ARGS="--quick", or --help)'
 	@echo 'make wheel   build dist/*.whl, with the viewer inside'
 	@echo 'make clean   remove everything that was built or installed here'
 	@echo 'A Python 3.11 or newer is needed; name another one with PYTHON=/path/to/python3'
@@ -37,6 +40,10 @@ test: python
 	@$(PYTHON) tools/setup.py test
 	$(WITH_TOOLS) npm test
 	$(WITH_TOOLS) $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+zoo: python
+	@$(PYTHON) tools/setup.py zoo
+	cd tests && ../$(BIN)/python -m zoo
 
 check: python
 	@$(PYTHON) tools/setup.py check
@@ -69,11 +76,15 @@ format: python
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+bench: python
+	@$(PYTHON) tools/setup.py bench
+	@PYTHONPATH=tools .venv-bench/bin/python -m bench --host-python $(BIN)/python $(BENCH_ARGS)
+
 wheel: python
 	@$(PYTHON) tools/setup.py wheel
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 
 clean:
-	rm -rf .venv .venv-plain .tensorviz-setup node_modules packages/*/node_modules packages/*/dist extension/dist
+	rm -rf .venv .venv-plain .venv-bench .venv-zoo .tensorviz-setup node_modules packages/*/node_modules packages/*/dist extension/dist
 	rm -rf backend/tensorviz/page dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find backend tests tools examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,18 +21,24 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def python_problems() -> Iterator[str]:
-    names: list[str] = []
-    for number, line in enumerate((ROOT / "constraints.txt").read_text().splitlines(), 1):
+def pins(file: str, names: list[str]) -> Iterator[str]:
+    """Adds the names that the file pins, and tells what is wrong with it."""
+    for number, line in enumerate((ROOT / file).read_text().splitlines(), 1):
         if not line or line.startswith("#"):
             continue
         pin = PIN.fullmatch(line)
         if pin is None:
-            yield f"constraints.txt:{number}: {line!r} is not NAME==VERSION"
+            yield f"{file}:{number}: {line!r} is not NAME==VERSION"
         else:
             names.append(normal(pin["name"]))
     if names != sorted(set(names)):
-        yield "constraints.txt: not in alphabetical order, or a name twice"
+        yield f"{file}: not in alphabetical order, or a name twice"
+
+
+def python_problems() -> Iterator[str]:
+    names: list[str] = []
+    yield from pins("constraints.txt", names)
+    yield from pins("tools/bench/constraints.txt", [])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for wanted in [
         *project["dependencies"],

@@ -25,8 +25,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STATE = ROOT / ".tensorviz-setup"
 VENV, PLAIN = ROOT / ".venv", ROOT / ".venv-plain"
+BENCH, ZOO = ROOT / ".venv-bench", ROOT / ".venv-zoo"
 PAGE = ROOT / "backend/tensorviz/page/index.html"
 CONSTRAINTS = ROOT / "constraints.txt"
+BENCH_CONSTRAINTS = ROOT / "tools/bench/constraints.txt"
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 STARTED = time.monotonic()
 
@@ -198,6 +200,21 @@ def install_plain() -> None:
     pip_step("plain", PLAIN / "bin/python", "torch", "transformers")
 
 
+def install_bench() -> None:
+    """What tensorviz is measured against, and nothing of ours."""
+    make_venv("bench", BENCH)
+    peers = ("torch", "numpy", "transformers", "torchlens", "torchview", "graphviz")
+    pip_step("bench", BENCH / "bin/python", "-c", str(BENCH_CONSTRAINTS), *peers)
+
+
+def install_zoo() -> None:
+    """The development environment, with image models on top that nothing else here needs."""
+    make_venv("zoo", ZOO)
+    below, above = (next((home / "lib").glob("python*/site-packages")) for home in (VENV, ZOO))
+    (above / "below.pth").write_text(f"import site; site.addsitedir({str(below)!r})\n")
+    pip_step("zoo", ZOO / "bin/python", "timm", "torchvision")
+
+
 def node_version() -> tuple[int, ...]:
     """The version of the Node that our commands would use, or () where there is none with npm beside it."""
     path = environment()["PATH"]
@@ -300,12 +317,25 @@ def take_plain() -> None:
     take(Step("plain", does, install_plain, [CONSTRAINTS, sys.version], PLAIN / "bin/python"))
 
 
+def take_bench() -> None:
+    does = "making .venv-bench, with what tensorviz is measured against (minutes, the first time)"
+    depends = [CONSTRAINTS, BENCH_CONSTRAINTS, sys.version]
+    take(Step("bench", does, install_bench, depends, BENCH / "bin/python"))
+
+
+def take_zoo() -> None:
+    does = "making .venv-zoo, with the zoo's image models"
+    take(Step("zoo", does, install_zoo, [CONSTRAINTS, sys.version], ZOO / "bin/python"))
+
+
 DEV = project_step("dev", "the host, torch and the development tools", "torch,dev")
 TARGETS: dict[str, tuple[Callable[[], None], ...]] = {
     "demo": (take_python, take_host, ensure_node, take_npm, take_viewer),
     "check": (take_python, lambda: take(DEV), ensure_node, take_npm),
     "test": (take_python, lambda: take(DEV), ensure_node, take_npm, take_viewer, ensure_chromium, take_plain),
+    "bench": (take_python, take_host, take_bench),
     "wheel": (take_python, lambda: take(DEV), ensure_node, take_npm, take_viewer),
+    "zoo": (take_python, lambda: take(DEV), take_zoo),
 }
 
 
@@ -314,7 +344,9 @@ def main() -> int:
         prog="tools/setup.py",
         description=__doc__,
         epilog="demo: what tensorviz needs to run\ncheck: the tools that look at code\nwheel: those, and the page\n"
-        "test: all of that, Chromium, and a second environment with torch alone",
+        "test: all of that, Chromium, and a second environment with torch alone\n"
+        "bench: what tensorviz needs to run, and an environment with what it is measured against\n"
+        "zoo: the development tools, and an environment with more models on top of them",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", choices=TARGETS, help="what to prepare for")

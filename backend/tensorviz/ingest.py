@@ -13,6 +13,7 @@ from typing import Any, Protocol, get_args
 
 import orjson
 
+from tensorviz import failures
 from tensorviz.contracts.attempt import CaptureSummary, ExecutionPlan, plan_digest
 from tensorviz.contracts.capture import Cancelled, Exited, Killed, Limits, TimedOut
 from tensorviz.contracts.problem import ProblemCode
@@ -29,7 +30,6 @@ _ENDED_REASONS = {
     "killed": "worker_killed",
     "timed_out": "timed_out",
     "cancelled": "cancelled",
-    "raised": "run_failed",
 }
 _OPAQUE_REASONS = {
     "unsupported_type": "unsupported_argument",
@@ -281,9 +281,11 @@ def _nothing_recorded(parts: _Parts) -> Exception:
 def _document(parts: _Parts, ended: Ended, origin: Origin) -> Json:
     _link_state(parts)
     termination = _termination(parts, ended)
-    _judge_diagnostics(parts, termination)
-    reasons = _reasons(parts, termination)
     operations, calls = list(parts.operations.values()), list(parts.calls.values())
+    diagnostics = parts.tables["diagnostic"]
+    failures.judge(diagnostics, calls, termination)
+    failures.explain(diagnostics, parts.operations, parts.tables["operator"], parts.values)
+    reasons = _reasons(parts, termination)
     document = {
         "schemaVersion": 1,
         "id": "cap-" + origin.attempt.removeprefix("att-"),
@@ -306,7 +308,7 @@ def _document(parts: _Parts, ended: Ended, origin: Origin) -> Json:
         "invocations": calls,
         "operations": operations,
         "values": parts.values,
-        "diagnostics": parts.tables["diagnostic"],
+        "diagnostics": diagnostics,
         "coverage": _coverage(parts),
     }
     return document | ({"valuesUnavailable": "fake_tensor"} if "fake" in parts.single else {})
@@ -330,17 +332,6 @@ def _termination(parts: _Parts, ended: Ended) -> Json:
     return {"kind": "raised", "diagnostic": finish["diagnostic"]}
 
 
-def _judge_diagnostics(parts: _Parts, termination: Json) -> None:
-    """An exception that ended the run propagated; one that the program survived was suppressed."""
-    for diagnostic in parts.tables["diagnostic"]:
-        if termination["kind"] not in ("returned", "raised"):
-            diagnostic["disposition"] = "unknown"
-        elif termination.get("diagnostic") == diagnostic["id"]:
-            diagnostic["disposition"] = "propagated"
-        else:
-            diagnostic["disposition"] = "suppressed"
-
-
 def _source(files: list[Json]) -> Json:
     cited = sorted(f"{file['path']}\0{file['digest']}\n" for file in files if file["root"] == "workspace")
     return {"digest": hashlib.sha256("".join(cited).encode()).hexdigest(), "scope": "partial", "files": files}
@@ -348,8 +339,11 @@ def _source(files: list[Json]) -> Json:
 
 def _reasons(parts: _Parts, termination: Json) -> list[Json]:
     found: list[Json] = []
-    if termination["kind"] in _ENDED_REASONS:
-        found.append(_reason(_ENDED_REASONS[termination["kind"]], 1, _blamed(parts, termination)))
+    if termination["kind"] == "raised":
+        code, subject = failures.reason(parts.tables["diagnostic"], termination["diagnostic"])
+        found.append(_reason(code, 1, subject))
+    elif termination["kind"] in _ENDED_REASONS:
+        found.append(_reason(_ENDED_REASONS[termination["kind"]], 1, _in_flight(parts)))
     if "broken" in parts.single:
         found.append(_reason("instrumentation_error", 1, None, parts.single["broken"]["type"]))
     derived = _derived(parts)
@@ -390,11 +384,8 @@ def _is_unobserved(value: Json) -> bool:
     return value["producer"].get("reason") == "unobserved_write"
 
 
-def _blamed(parts: _Parts, termination: Json) -> str | None:
-    """Where the exception came from that ended the run; for another end, what had begun last and was not over."""
-    if termination["kind"] == "raised":
-        diagnostic = parts.tables["diagnostic"][_index(termination["diagnostic"])]
-        return diagnostic["operation"] or diagnostic["invocation"]
+def _in_flight(parts: _Parts) -> str | None:
+    """What had begun last and was not over."""
     begun = [(record["sequence"], record) for record in parts.operations.values()]
     begun += [(record["entry"], record) for record in parts.calls.values()]
     open_ = [(number, record["id"]) for number, record in begun if record["status"] == "in_flight"]

@@ -11,12 +11,14 @@ from rich.console import Console
 from rich.text import Text
 
 from tensorviz.contracts.attempt import RunAttempt, Stage
-from tensorviz.contracts.capture import CaptureSnapshot, Operation, Reason, ReasonCode
+from tensorviz.contracts.capture import CaptureSnapshot, Diagnostic, Operation, Reason, ReasonCode
 from tensorviz.contracts.problem import Problem
-from tensorviz.views import outline
+from tensorviz.views import failure, outline
 
 REASONS: dict[ReasonCode, str] = {
     "run_failed": "the program raised an exception",
+    "data_dependent": "an operation needs values, which fake tensors do not have; run it without --fake",
+    "fake_unsupported": "an operation has no rule for fake tensors; run it without --fake",
     "worker_exited": "the process ended by itself before the run did",
     "worker_killed": "the process was ended by a signal",
     "timed_out": "the deadline passed; allow more time with --timeout",
@@ -25,6 +27,7 @@ REASONS: dict[ReasonCode, str] = {
     "invocation_limit": "more module calls than the budget; raise it with --max-invocations",
     "value_limit": "more tensor values than the budget; raise it with --max-values",
     "byte_limit": "a larger capture than the budget; raise it with --max-bytes",
+    "location_limit": "source locations took an eighth of the byte budget; later places are not told",
     "path_limit": "a module or parameter has more registered paths than are listed",
     "argument_limit": "an argument is deeper, longer or larger than is recorded",
     "unsupported_argument": "an argument holds an object that the recorder does not read",
@@ -52,7 +55,13 @@ STAGES: dict[Stage, str] = {
     "ended": "done",
 }
 _LOG_LINES = 20
-_STYLES = {"complete": "bold green", "partial": "bold yellow", "failed": "bold red", "in_flight": "bold yellow"}
+_STYLES = {
+    "complete": "bold green",
+    "partial": "bold yellow",
+    "failed": "bold red",
+    "in_flight": "bold yellow",
+    "stopped": "dim",
+}
 
 
 def console(stream: IO[str]) -> Console:
@@ -101,20 +110,31 @@ def show_head(out: Console, capture: CaptureSnapshot, bytes_: int, seconds: floa
     out.print(f"  coverage: {_coverage(capture)}")
     for reason in capture.reasons:
         out.print(Text.assemble("  ", (f"{reason.code}", "yellow"), f": {_reason(reason)}"))
-    failed = outline.failed_operation(capture)
-    if failed is not None:
-        _show_failure(out, capture, failed)
+    _show_failure(out, capture)
 
 
-def _show_failure(out: Console, capture: CaptureSnapshot, operation: Operation) -> None:
-    word = "failed" if operation.status == "failed" else "in flight"
-    exception = _exception(capture, operation)
-    out.print(Text.assemble("  ", (word, _STYLES[operation.status]), f": {clean(operation.target)}{exception}"))
-    operands = [f"{_name(argument)}{shape}" for argument, shape in _operands(capture, operation)]
-    out.print(f"    operands: {clean(', '.join(operands)) or 'none'}")
-    if operation.invocation is not None:
-        out.print(f"    module:   {clean(_call_name(capture, operation.invocation))}")
-    out.print(f"    source:   {clean(outline.place(capture, operation.location) or 'unknown')}")
+def _show_failure(out: Console, capture: CaptureSnapshot) -> None:
+    """Where the run ended: an operation with its operands, or an exception of the program's own."""
+    operation, raised = failure.operation(capture), failure.ending(capture)
+    if operation is not None:
+        word = "failed" if operation.status == "failed" else "in flight"
+        exception = _exception(capture, operation)
+        out.print(Text.assemble("  ", (word, _STYLES[operation.status]), f": {clean(operation.target)}{exception}"))
+        operands = [f"{_name(argument)}{shape}" for argument, shape in _operands(capture, operation)]
+        out.print(f"    operands: {clean(', '.join(operands)) or 'none'}")
+        for sentence in failure.demands(capture, operation):
+            out.print(f"    violated: {clean(sentence)}")
+        _show_place(out, capture, operation)
+    if raised and raised[0].operation is None:
+        word = "failed" if operation is None else "then"
+        out.print(Text.assemble("  ", (word, _STYLES["failed"]), f": raised {clean(raised[0].exception)}"))
+        _show_place(out, capture, raised[0])
+
+
+def _show_place(out: Console, capture: CaptureSnapshot, record: Operation | Diagnostic) -> None:
+    if record.invocation is not None:
+        out.print(f"    module:   {clean(_call_name(capture, record.invocation))}")
+    out.print(f"    source:   {clean(outline.place(capture, record.location) or 'unknown')}")
 
 
 def _row(row: outline.Row) -> Text:

@@ -96,9 +96,9 @@ class Builder:
     def file(self, path: str = "net.py", root: str = "workspace") -> str:
         return self.add("files", "f", root=root, path=path, digest="c" * 64)
 
-    def location(self, file: str, line: int, function: str = "Net.forward") -> str:
-        place = {"line": line, "endLine": line, "column": 8, "endColumn": 20}
-        return self.add("locations", "l", file=file, function=function, **place)
+    def location(self, file: str, line: int, function: str = "Net.forward", **facts: Any) -> str:
+        place = {"line": line, "endLine": line, "column": 8, "endColumn": 20, "binding": "exact", "caller": None}
+        return self.add("locations", "l", file=file, function=function, **place | facts)
 
     def module(self, kind: str, *paths: tuple[str, str], location: str | None = None) -> str:
         """``paths`` are (root, path); a module without any is registered nowhere."""
@@ -114,10 +114,11 @@ class Builder:
         self.add("state", "p", kind=kind, paths=registered, value=value)
         return value
 
-    def diagnostic(self, operation: str | None, disposition: str, exception: str = "builtins.RuntimeError") -> str:
+    def diagnostic(self, operation: str | None, disposition: str, **facts: Any) -> str:
         call = self.open[-1] if self.open else None
-        facts = {"operation": operation, "invocation": call, "location": None, "disposition": disposition}
-        return self.add("diagnostics", "x", exception=exception, **facts)
+        told = {"exception": "builtins.RuntimeError", "operation": operation, "invocation": call, "location": None}
+        more = {"disposition": disposition, "constraints": [], "cause": None}
+        return self.add("diagnostics", "x", **(told | more | facts))
 
     # -- values
 
@@ -219,8 +220,8 @@ class Builder:
         ends = {"exit": self.tick(), "status": "completed", "output": self.tree(output, producer, [])}
         self.find(self.open.pop()).update(ends)
 
-    def leave_failed(self, diagnostic: str) -> None:
-        ends = {"exit": self.tick(), "status": "failed", "diagnostic": diagnostic}
+    def leave_failed(self, diagnostic: str, status: str = "failed") -> None:
+        ends = {"exit": self.tick(), "status": status, "diagnostic": diagnostic}
         self.find(self.open.pop()).update(ends)
 
     def begin(self, target: str, *args: Any, location: str | None = None, **kwargs: Any) -> str:

@@ -222,6 +222,57 @@ def failing_operation() -> Json:
     return b.finish()
 
 
+def replaced_failure() -> Json:
+    """The program raises an exception of its own in the place of an operation's; the operands violate two demands."""
+    b, x = _called()
+    file = b.file()
+    name = b.begin("aten.bmm.default", x, x, location=b.location(file, 3))
+    violated = [
+        {"kind": "between", "what": "rank", "left": _of(0, "rank", 2), "minimum": 3, "maximum": 3},
+        {"kind": "equal", "what": "batch", "left": _of(0, "size", 4, 0), "right": _of(0, "size", 2, 1)},
+    ]
+    first = b.diagnostic(name, "replaced", constraints=violated)
+    b.find(name).update(status="failed", diagnostic=first)
+    second = b.diagnostic(None, "propagated", exception="builtins.ValueError", cause=first)
+    b.leave_failed(second)
+    b.document["termination"] = {"kind": "raised", "diagnostic": second}
+    b.partial("run_failed", name)
+    return b.finish()
+
+
+def unlike_operands() -> Json:
+    """Lists, literals and dtypes among the demands, and a failure that was not examined."""
+    b, x = _called()
+    left, right = new(2, 6), new(2, 6, dtype="torch.int64")
+    name = b.begin("my.everything.default", left, right, [2, -1, 5], [3, 4], 3)
+    violated = [
+        {"kind": "same", "left": _trait(0, "torch.float32"), "right": _trait(1, "torch.int64")},
+        {"kind": "dtype", "left": _trait(1, "torch.int64"), "wanted": "floating"},
+        {"kind": "divisible", "what": "elements", "left": _of(0, "elements", 12), "right": _of(2, "known", 10)},
+        {"kind": "equal", "what": "split", "left": _of(3, "sum", 7), "right": _of(3, "product", 12)},
+        {"kind": "equal", "what": "rank", "left": _of(3, "length", 2), "right": _of(4, "squared", 9)},
+        {"kind": "between", "what": "padding", "left": _of(4, "value", 3), "minimum": None, "maximum": 2},
+        {"kind": "at_most", "what": "kernel", "left": _of(2, "extent", 9, 1), "right": _of(1, "padded", 8, 1)},
+        {"kind": "broadcast", "stretches": "left", "left": _of(0, "size", 2, 0), "right": _of(1, "size", 6, 1)},
+    ]
+    b.find(name).update(status="failed", diagnostic=b.diagnostic(name, "suppressed", constraints=violated))
+    again = b.begin("my.everything.default", left)
+    b.find(again).update(status="failed", diagnostic=b.diagnostic(again, "suppressed", constraints=None))
+    b.leave(x)
+    return b.finish()
+
+
+def stopped_call() -> Json:
+    """Checkpoint leaves a call as soon as it has recomputed what it needs: nothing failed."""
+    b, x = _called()
+    b.enter(b.module("net.Block", ("m0", "block")), x)
+    b.op("aten.relu.default", x, out=new(4, 2))
+    exception = "torch.utils.checkpoint._StopRecomputationError"
+    b.leave_failed(b.diagnostic(None, "control_flow", exception=exception), "stopped")
+    b.leave(x)
+    return b.finish()
+
+
 def suppressed_failure() -> Json:
     """The program survives a failing operation: nothing is missing."""
     b, x = _called()
@@ -325,11 +376,42 @@ def deep_arguments() -> Json:
     return b.finish()
 
 
+def source_ways() -> Json:
+    """Places with the way to each, every kind of binding, and a way that was cut."""
+    b = Builder()
+    files = [b.file(), b.file("helpers.py"), b.file("torchvision/ops/misc.py", "library")]
+    line = {"endLine": None, "column": None, "endColumn": None}
+    forward = b.location(files[0], 12)
+    library = b.location(files[2], 80, "apply", binding="unmapped", caller=forward)
+    helper = b.location(files[1], 3, "scale", caller=library, endLine=4, endColumn=2)
+    plain = b.location(files[1], 9, "shift", caller=helper, binding="candidate", **line)
+    crowded = b.location(files[1], 9, "shift", caller=helper, binding="ambiguous", **line)
+    deep = b.location(files[1], 20, "again", binding="unmapped", callersOmitted=True, **line)
+    b.enter(b.module("net.Net", ("m0", ""), location=b.location(files[0], 10)), new(4, 2))
+    x = _old(b.find("c0")["args"][0]["value"])
+    for place in (helper, plain, crowded, b.location(files[1], 21, "again", caller=deep)):
+        x = b.op("aten.relu.default", x, out=new(4, 2), location=place)
+    b.leave(x)
+    b.partial("location_limit")
+    return b.finish()
+
+
+def deep_way() -> Json:
+    """A way of as many frames as the contract allows."""
+    b, x = _called()
+    file, line = b.file(), None
+    for _ in range(64):
+        line = b.location(file, 7, "again", caller=line)
+    b.leave(b.op("aten.relu.default", x, out=new(4, 2), location=line))
+    return b.finish()
+
+
 VALID = (
     linear, nested_outputs, stored_dict, keyword_inputs, repeated_operands, scalars, sizes, in_place, alias,
-    buffer_update, shared_modules, unregistered_module, external_values, failing_operation, suppressed_failure,
+    buffer_update, shared_modules, unregistered_module, external_values, failing_operation, replaced_failure,
+    unlike_operands, stopped_call, suppressed_failure,
     failed_write, in_flight, budget_cut, opaque_arguments, unobserved_write, fake_tensors, interrupted_recorder,
-    deep_arguments,
+    deep_arguments, source_ways, deep_way,
 )  # fmt: skip
 
 
@@ -365,6 +447,14 @@ def _called() -> tuple[Builder, Any]:
 
 def _old(name: str) -> Any:
     return Old(name)
+
+
+def _of(argument: int, of: str, number: int, dim: int | None = None) -> Json:
+    return {"path": ["args", argument], "of": of, "dim": dim, "number": number}
+
+
+def _trait(argument: int, dtype: str) -> Json:
+    return {"path": ["args", argument], "of": "dtype", "name": dtype}
 
 
 def _int(value: int) -> Json:

@@ -49,6 +49,7 @@ def test_a_failing_model_exits_3_and_names_operation_shapes_module_and_line(tmp_
         "run_failed: the program raised an exception",
         "failed: aten.addmm.default raised builtins.RuntimeError",
         "operands: f32[2], f32[3, 8], f32[9, 2]",
+        "violated: inner sizes must be equal: mat1.shape[1] is 8, mat2.shape[0] is 9",
         "module:   second (torch.nn.modules.linear.Linear)",
         f"source:   bad.py:{line}",
         "| RuntimeError: mat1 and mat2 shapes cannot be multiplied",

@@ -1,10 +1,16 @@
 """What a program computes, raises, keeps alive and calls is the same with a recording around it as without."""
 
+import copy
 import gc
+import pickle
 import random
+import threading
+import traceback
+import warnings
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -246,6 +252,152 @@ def test_a_failed_run_keeps_no_tensor_once_its_exception_is_gone() -> None:
     gc.collect()
     assert kept[0]() is None
     assert run.status == "partial"
+
+
+def test_callbacks_of_weak_references_are_called_at_the_same_moments() -> None:
+    def forward(x: torch.Tensor) -> list[str]:
+        events: list[str] = []
+        y = x + 1
+        reference = weakref.ref(y, lambda _: events.append("gone"))
+        weakref.finalize(y, events.append, "finalized")
+        events.append("before")
+        del y
+        events.append("after")
+        assert reference() is None
+        return events
+
+    model = Refuses(forward)
+    assert tensorviz.capture(model, torch.ones(2)).result == model(torch.ones(2))
+
+
+def peak_memory(run: Callable[[], Any]) -> int:
+    """The most bytes that this process held in memory while ``run`` ran."""
+    Path("/proc/self/clear_refs").write_text("5")
+    run()
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the peak can only be reset on Linux")
+def test_the_peak_of_memory_is_that_of_the_program() -> None:
+    size = 2**24
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(8):
+            x = (x.view(-1) * 2).sin() + 1
+        return x
+
+    model = Refuses(forward)
+    with torch.no_grad():
+        peak_memory(lambda: model(torch.zeros(size)))
+        plain = peak_memory(lambda: model(torch.zeros(size)))
+        recorded = peak_memory(lambda: tensorviz.capture(model, torch.zeros(size)).snapshot)
+    assert recorded - plain < size, "less than a quarter of one activation"
+
+
+# -- what a program can see of its surroundings
+
+
+def frames(error: BaseException) -> list[str]:
+    """The functions of this file through which an exception came."""
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__) if frame.filename == __file__]
+
+
+def test_a_traceback_has_the_same_frames_of_the_program() -> None:
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return x @ x
+
+    model, x = Refuses(lambda x: inner(x)), torch.ones(2, 3)
+    expected = raised_by(lambda: model(x))
+    found = raised_by(lambda: tensorviz.capture(model, x).result)
+    assert frames(found) == frames(expected)
+    assert frames(found)[-2:] == ["<lambda>", "inner"]
+    assert (found.__context__, getattr(found, "__notes__", None)) == (None, None)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, Stop])
+def test_no_exception_leaves_anything_of_the_recording_behind(kind: type[BaseException]) -> None:
+    def fail(_: torch.Tensor) -> None:
+        raise kind("stop")
+
+    before = nn.Module.__call__
+    with torch.no_grad(), pytest.raises(kind, match="stop"), tensorviz.record() as run:
+        Refuses(fail)(torch.ones(2))
+    assert run.status == "partial"
+    assert torch.is_grad_enabled()
+    assert nn.Module.__call__ is before
+    assert _get_current_dispatch_mode() is None
+    assert tensorviz.capture(nn.Identity(), torch.ones(1)).status == "complete"
+
+
+def test_a_grad_mode_that_the_program_leaves_off_stays_off() -> None:
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        torch.set_grad_enabled(False)
+        return x + 1
+
+    try:
+        assert not tensorviz.capture(Refuses(forward), torch.ones(2, requires_grad=True)).result.requires_grad
+        assert not torch.is_grad_enabled()
+    finally:
+        torch.set_grad_enabled(True)
+
+
+def test_a_recording_within_a_recording_is_refused_and_the_outer_goes_on() -> None:
+    with tensorviz.record() as run:
+        with pytest.raises(RuntimeError, match="one recording at a time"), tensorviz.record():
+            pass
+        torch.ones(1).add_(1)
+    assert [operation.target for operation in run.snapshot.operations] == ["aten.ones.default", "aten.add_.Tensor"]
+    assert run.status == "complete"
+
+
+def test_a_thread_that_is_not_recorded_runs_as_ever() -> None:
+    model, x = nn.Linear(3, 3), torch.ones(2, 3)
+    results: list[torch.Tensor] = []
+    started, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.wait(30)
+        results.append(model(x))
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    with tensorviz.record(model) as run:
+        started.set()
+        assert done.wait(30)
+        recorded = model(x)
+    thread.join(30)
+    assert torch.equal(results[0], recorded)
+    assert len(run.snapshot.invocations) == 1
+
+
+def test_modules_can_be_copied_pickled_and_scripted_while_they_are_recorded() -> None:
+    def forward(x: torch.Tensor) -> list[torch.Tensor]:
+        layer = nn.Linear(3, 3)
+        copies = [copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), torch.jit.script(layer)]
+        assert all(torch.equal(other(x), layer(x)) for other in copies)
+        return copies[0](x)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run = tensorviz.capture(Refuses(forward), torch.ones(2, 3))
+    assert run.error is None
+    assert run.snapshot.operations
+
+
+def test_the_fast_path_of_a_transformer_stays_on() -> None:
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    x, mask = torch.ones(2, 3, 4), torch.tensor([[False, False, True]] * 2)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = encoder(x, src_key_padding_mask=mask)
+        run = tensorviz.capture(encoder, x, src_key_padding_mask=mask)
+    assert torch.equal(run.result, expected)
+    targets = [operation.target for operation in run.snapshot.operations]
+    assert targets.count("aten._transformer_encoder_layer_fwd.default") == 2
+    assert "aten._nested_tensor_from_mask.default" in targets
 
 
 # -- the program's own hooks and modes

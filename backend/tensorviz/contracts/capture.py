@@ -34,6 +34,8 @@ Dimension = (
 
 ReasonCode = Literal[
     "run_failed",  # the program raised
+    "data_dependent",  # an operation needed the values of tensors, which a fake run does not have
+    "fake_unsupported",  # an operation has no rule for fake tensors
     "worker_exited",  # the worker's process ended by itself before the run did
     "worker_killed",  # the worker's process was ended by a signal
     "timed_out",
@@ -42,6 +44,7 @@ ReasonCode = Literal[
     "invocation_limit",
     "value_limit",
     "byte_limit",
+    "location_limit",  # the share of the byte budget for source locations was spent; later places are not told
     "path_limit",  # more registered paths than are listed
     "argument_limit",  # depth, items or text of an argument tree
     "unsupported_argument",  # an object that the recorder does not read
@@ -76,7 +79,18 @@ class SourceSnapshot(Model):
 
 
 class Location(Model):
-    """One-based lines, zero-based UTF-16 columns. Columns are null where the interpreter does not tell them."""
+    """A place in the code, and the way it was reached. One-based lines, zero-based UTF-16 columns.
+
+    Columns are null where the interpreter does not tell them, or the saved file cannot count them. ``caller`` is the
+    next frame outwards within the same module call that is neither torch's nor the recorder's; it is null where the
+    module call itself is next, whose own ``location`` goes on from there, or the program's entry. At most 64 frames
+    are kept: ``callersOmitted`` stands at the outermost one when there were more.
+
+    ``binding`` is how the place meets the saved file. ``exact``: the range is that of one expression, statement or
+    function definition, in code that is equal to what the saved bytes compile to. ``candidate``: only the line is
+    known, and one expression of it can be meant. ``ambiguous``: several can. ``unmapped``: none is claimed, since the
+    file is not of the workspace, could not be read, or is not what ran.
+    """
 
     id: LocationId
     file: FileId
@@ -85,6 +99,9 @@ class Location(Model):
     endLine: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
     column: Count | None
     endColumn: Count | None
+    binding: Literal["exact", "candidate", "ambiguous", "unmapped"]
+    caller: LocationId | None
+    callersOmitted: Literal[True] = absent
 
 
 class PlannedSetup(Model):
@@ -283,14 +300,17 @@ class Operation(Model):
 
 
 class Invocation(Model):
-    """One call of a module. ``exit`` is null when the run ended inside the call."""
+    """One call of a module. ``exit`` is null when the run ended inside the call.
+
+    ``stopped``: torch itself left the call early, as checkpoint does when it has recomputed all it needs.
+    """
 
     id: InvocationId
     module: ModuleId
     parent: InvocationId | None
     entry: Count
     exit: Count | None
-    status: Literal["completed", "failed", "in_flight"]
+    status: Literal["completed", "failed", "stopped", "in_flight"]
     args: Many[Argument]
     kwargs: Many[NamedArgument]
     output: Argument | None
@@ -300,15 +320,149 @@ class Invocation(Model):
     parameterCountUnavailable: Literal["unsupported_metadata", "read_limit"] = absent
 
 
+class Measure(Model):
+    """A number that is read of the argument at ``path`` of a failed operation.
+
+    ``dim`` is the dimension, or the place in a list, where one is meant. ``known`` is the product of a shape without
+    its -1, ``padded`` a size with the call's padding, ``extent`` that of a dilated kernel, ``grouped`` a size times
+    the call's groups.
+    """
+
+    path: Path
+    of: Literal[
+        "size",
+        "rank",
+        "elements",
+        "value",
+        "squared",
+        "sum",
+        "product",
+        "known",
+        "length",
+        "padded",
+        "extent",
+        "grouped",
+    ]
+    dim: Count | None
+    number: Annotated[int, Field(ge=-MAX_SAFE, le=MAX_SAFE)]
+
+
+class Trait(Model):
+    """The dtype or device of the tensor at ``path`` of a failed operation."""
+
+    path: Path
+    of: Literal["dtype", "device"]
+    name: Name
+
+
+What = Literal[
+    "inner",  # the sizes that a product sums over
+    "batch",
+    "channels",
+    "groups",
+    "features",
+    "classes",
+    "kernel",
+    "padding",
+    "shape",
+    "square",
+    "rank",
+    "elements",
+    "split",
+    "index",  # a position within a dimension
+    "dimension",  # the number of a dimension
+    "amount",
+]
+"""What a compared number means to the operator."""
+
+
+class Equal(Model):
+    """The operator wants both to be equal."""
+
+    kind: Literal["equal"]
+    what: What
+    left: Measure
+    right: Measure
+
+
+class AtMost(Model):
+    """The operator wants ``left`` not to exceed ``right``."""
+
+    kind: Literal["at_most"]
+    what: What
+    left: Measure
+    right: Measure
+
+
+class Divisible(Model):
+    """The operator wants ``left`` to be a multiple of ``right``."""
+
+    kind: Literal["divisible"]
+    what: What
+    left: Measure
+    right: Measure
+
+
+class Broadcast(Model):
+    """The operator wants equal sizes, or a size 1 that it can stretch: on either side, or on the left alone."""
+
+    kind: Literal["broadcast"]
+    stretches: Literal["either", "left"]
+    left: Measure
+    right: Measure
+
+
+class Between(Model):
+    """The operator wants ``left`` within these bounds; null where there is none."""
+
+    kind: Literal["between"]
+    what: What
+    left: Measure
+    minimum: Annotated[int, Field(ge=-MAX_SAFE, le=MAX_SAFE)] | None
+    maximum: Annotated[int, Field(ge=-MAX_SAFE, le=MAX_SAFE)] | None
+
+
+class Same(Model):
+    """The operator wants one dtype, or one device, for both."""
+
+    kind: Literal["same"]
+    left: Trait
+    right: Trait
+
+
+class DtypeClass(Model):
+    """The operator wants a dtype of this class; ``floating`` includes complex ones, ``index`` is int32 or int64."""
+
+    kind: Literal["dtype"]
+    left: Trait
+    wanted: Literal["floating", "integral", "index"]
+
+
+Constraint = TypeAliasType(
+    "Constraint",
+    Annotated[
+        Equal | AtMost | Divisible | Broadcast | Between | Same | DtypeClass,
+        Field(discriminator="kind"),
+    ],
+)
+
+
 class Diagnostic(Model):
-    """An exception, by type alone: its message may say anything and is kept in the attempt's log."""
+    """An exception, by type alone: its message may say anything and is kept in the attempt's log.
+
+    ``constraints`` are what the recorded operands of the failed operation provably violate; null when they were not
+    examined, because too many operations failed. ``cause`` is the earlier exception in whose place this one was
+    raised, and that one is ``replaced``. ``control_flow`` is how torch itself leaves a call early: not a failure.
+    """
 
     id: DiagnosticId
     exception: Name
     operation: OperationId | None
     invocation: InvocationId | None
     location: LocationId | None
-    disposition: Literal["propagated", "suppressed", "unknown"]
+    disposition: Literal["propagated", "suppressed", "replaced", "control_flow", "unknown"]
+    constraints: Many[Constraint] | None
+    cause: DiagnosticId | None
 
 
 class EventCoverage(Model):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tensorviz.contracts.arguments import Argument, TensorArgument
-from tensorviz.contracts.capture import CaptureSnapshot, Invocation, Operation, Value
+from tensorviz.contracts.capture import CaptureSnapshot, Invocation, Value
 
 _SHORT = {
     "float": "f",
@@ -65,18 +65,6 @@ def tensor_ids(tree: Argument | None) -> Iterator[str]:
         for item in getattr(tree, name, ()):
             if not isinstance(item, str):
                 yield from tensor_ids(getattr(item, "value", None) if name != "items" else item)
-
-
-def failed_operation(capture: CaptureSnapshot) -> Operation | None:
-    """The operation whose exception ended the run, or the one that was in flight when the worker ended."""
-    for operation in reversed(capture.operations):
-        if operation.status == "in_flight":
-            return operation
-        if operation.diagnostic is not None:
-            diagnostic = capture.diagnostics[_index(operation.diagnostic)]
-            if diagnostic.disposition == "propagated":
-                return operation
-    return None
 
 
 def place(capture: CaptureSnapshot, location: str | None) -> str | None:

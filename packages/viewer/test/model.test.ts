@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { explain, terminationText, type ReasonCode } from "../src/model/reasons";
 import { ancestors, callName, callsInside, isWithin, operationsOf, place, relativeName, requestOf, rootCaller, RUN } from "../src/model/capture";
 import { argumentName, effectNames } from "../src/model/effects";
+import { bindingText, rangeText, wayOut } from "../src/model/places";
 import { schemaNames } from "../src/model/schema";
 import { hitsPerCall, normalize, searchIndex } from "../src/model/search";
 import { GROUP, initiallyOpen, openTo, treeRows, uncalledModules } from "../src/model/tree";
@@ -10,6 +11,47 @@ import { usePaths, valueIndex } from "../src/model/values";
 import { corpus, hostile, modelOf } from "./captures";
 
 const valid = readdirSync(new URL("../../../tests/corpus/valid", import.meta.url)).map((name) => name.replace(".json", ""));
+
+describe("the way to a place", () => {
+  const model = modelOf(corpus("source_ways"));
+  const { locations, operations } = model.snapshot;
+  const lines = (op: number) =>
+    wayOut(model, operations[op]?.location ?? null, 0).map(({ place, into, cut }) => `${place.text}${into === null ? "" : ` calls ${into}`}${cut ? " …" : ""}`);
+
+  it("leads through the callers of an operation, in the order outwards", () => {
+    expect(lines(0)).toEqual(["misc.py:80", "net.py:12"]);
+    expect(lines(1)).toEqual(["helpers.py:3", "misc.py:80", "net.py:12"]);
+  });
+
+  it("says where it was cut", () => {
+    expect(lines(3)).toEqual(["helpers.py:20 …"]);
+  });
+
+  it("goes on at the place where each call around it was made", () => {
+    const snapshot = corpus("source_ways");
+    const made = structuredClone(snapshot.invocations[0]);
+    if (!made) throw new Error("there is a call");
+    snapshot.invocations = [made, { ...made, id: "c1", parent: "c0", location: "l2" }, { ...made, id: "c2", parent: "c1", location: "l4" }];
+    const nested = modelOf(snapshot);
+    const steps = wayOut(nested, "l3", 2).map(({ place, into }) => [place.location.id, into]);
+    expect(steps).toEqual([["l2", null], ["l1", null], ["l0", null], ["l4", 2], ["l2", null], ["l1", null], ["l0", null], ["l2", 1], ["l1", null], ["l0", null]]);
+    const within = wayOut(nested, "l4", 2).map(({ place, into }) => [place.location.id, into]);
+    expect(within).toEqual([["l2", null], ["l1", null], ["l0", null], ["l2", 1], ["l1", null], ["l0", null]]);
+  });
+
+  it("tells every kind of binding in words of its own", () => {
+    const texts = locations.map((location) => bindingText(model, location).text);
+    expect(texts).toEqual(["exact expression", "library code", "exact expression", "one candidate", "several candidates", "not in the saved file", "exact expression", "exact expression"]);
+    expect(locations.map(rangeText)).toEqual([
+      "columns 8 to 20", "columns 8 to 20", "columns 8 to 4:2", "", "", "", "columns 8 to 20", "columns 8 to 20",
+    ]);
+  });
+
+  it("ends where the capture tells no more", () => {
+    expect(wayOut(model, null, RUN)).toEqual([]);
+    expect(wayOut(modelOf(corpus("deep_way")), "l63", RUN)).toHaveLength(63);
+  });
+});
 
 describe("every capture of the corpus", () => {
   it.each(valid)("%s: each operation belongs to one call and is listed by all around it", (name) => {

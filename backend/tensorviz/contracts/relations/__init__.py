@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from tensorviz.contracts.capture import CaptureSnapshot
-from tensorviz.contracts.relations import arguments, coverage, events, references, values
+from tensorviz.contracts.relations import arguments, coverage, events, failures, locations, references, values
 from tensorviz.contracts.relations.lookup import Capture, Fault, Rule
 
 __all__ = ["MAX_FAULTS", "Fault", "check", "in_order"]
@@ -18,7 +18,7 @@ MAX_FAULTS = 50
 PHASES: tuple[tuple[Rule, ...], ...] = (
     references.IDENTITY,
     references.REFERENCES,
-    (*events.RULES, *values.RULES, *arguments.RULES, *coverage.RULES),
+    (*locations.RULES, *events.RULES, *failures.RULES, *values.RULES, *arguments.RULES, *coverage.RULES),
 )
 
 

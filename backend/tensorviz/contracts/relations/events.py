@@ -8,15 +8,6 @@ from tensorviz.contracts.relations.lookup import NEVER, PLACES, Capture, Fault, 
 from tensorviz.contracts.trees import Path
 
 
-def locations_run_forward(capture: Capture) -> Iterator[Fault]:
-    for index, location in enumerate(capture.snapshot.locations):
-        end = location.endLine if location.endLine is not None else location.line
-        columns = (location.column, location.endColumn)
-        backwards = end == location.line and None not in columns and columns[0] > columns[1]  # type: ignore[operator]
-        if end < location.line or backwards:
-            yield Fault(("locations", index), "location", "ends before it begins")
-
-
 def states_are_registered(capture: Capture) -> Iterator[Fault]:
     for index, state in enumerate(capture.snapshot.state):
         if not state.paths:
@@ -96,7 +87,7 @@ def calls_match_their_status(capture: Capture) -> Iterator[Fault]:
     for index, call in enumerate(capture.snapshot.invocations):
         path, status = ("invocations", index), call.status
         yield from _status(path, status, "output", call.output, present=status == "completed")
-        yield from _status(path, status, "diagnostic", call.diagnostic, present=status == "failed")
+        yield from _status(path, status, "diagnostic", call.diagnostic, present=status in ("failed", "stopped"))
         yield from _status(path, status, "exit", call.exit, present=status != "in_flight")
 
 
@@ -113,26 +104,12 @@ def only_an_interrupted_run_is_in_flight(capture: Capture) -> Iterator[Fault]:
             yield Fault(("operations", index, "status"), "status", "only the last operation can be in flight")
 
 
-def diagnostics_match_the_end(capture: Capture) -> Iterator[Fault]:
-    snapshot = capture.snapshot
-    raised = snapshot.termination.diagnostic if isinstance(snapshot.termination, Raised) else None
-    for index, diagnostic in enumerate(snapshot.diagnostics):
-        path = ("diagnostics", index)
-        if diagnostic.operation is not None and capture.at(diagnostic.operation).status != "failed":
-            yield Fault((*path, "operation"), "diagnostic", f"{diagnostic.operation} did not fail")
-        if diagnostic.id == raised and diagnostic.disposition != "propagated":
-            yield Fault((*path, "disposition"), "diagnostic", "this exception ended the run")
-        if isinstance(snapshot.termination, Returned) and diagnostic.disposition == "propagated":
-            yield Fault((*path, "disposition"), "diagnostic", "the run returned")
-
-
 def _status(path: Path, status: str, field: str, value: Any, *, present: bool) -> Iterator[Fault]:
     if (value is not None) != present:
         yield Fault((*path, field), "status", f"{status}, yet {field} is {'missing' if present else 'there'}")
 
 
 RULES: tuple[Rule, ...] = (
-    locations_run_forward,
     states_are_registered,
     roots_own_the_empty_path,
     paths_are_registered_once,
@@ -142,5 +119,4 @@ RULES: tuple[Rule, ...] = (
     operations_match_their_status,
     calls_match_their_status,
     only_an_interrupted_run_is_in_flight,
-    diagnostics_match_the_end,
 )

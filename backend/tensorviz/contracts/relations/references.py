@@ -23,14 +23,14 @@ def ids_are_positions(capture: Capture) -> Iterator[Fault]:
 
 
 _FIELDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("l", ("file",)),
+    ("l", ("file", "caller")),
     ("d", ("location",)),
     ("m", ("definition",)),
     ("p", ("value",)),
     ("c", ("module", "parent", "location", "diagnostic")),
     ("o", ("invocation", "location", "diagnostic")),
     ("v", ("previousVersion", "state")),
-    ("x", ("operation", "invocation", "location")),
+    ("x", ("operation", "invocation", "location", "cause")),
 )
 _PRODUCER_FIELDS = {
     InputProducer: "invocation",

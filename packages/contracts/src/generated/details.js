@@ -22,9 +22,9 @@ export const captureDetails = validate53;
 const schema20 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"coverage":{"$ref":"#/$defs/Coverage"},"definitions":{"items":{"$ref":"#/$defs/Definition"},"type":"array"},"diagnostics":{"items":{"$ref":"#/$defs/Diagnostic"},"type":"array"},"environment":{"$ref":"#/$defs/Environment"},"execution":{"$ref":"#/$defs/Execution"},"id":{"pattern":"^cap-[0-9a-f]{16}$","type":"string"},"invocations":{"items":{"$ref":"#/$defs/Invocation"},"type":"array"},"limits":{"$ref":"#/$defs/Limits"},"locations":{"items":{"$ref":"#/$defs/Location"},"type":"array"},"modules":{"items":{"$ref":"#/$defs/ModuleInstance"},"type":"array"},"normalizations":{"items":{"enum":["dict_storage","declared_write_versions","fake_device_reads"],"type":"string"},"type":"array"},"operations":{"items":{"$ref":"#/$defs/Operation"},"type":"array"},"operators":{"items":{"$ref":"#/$defs/Operator"},"type":"array"},"reasons":{"items":{"$ref":"#/$defs/Reason"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"setup":{"$ref":"#/$defs/Setup"},"source":{"$ref":"#/$defs/SourceSnapshot"},"state":{"items":{"$ref":"#/$defs/State"},"type":"array"},"status":{"enum":["complete","partial"],"type":"string"},"termination":{"$ref":"#/$defs/Termination"},"values":{"items":{"$ref":"#/$defs/Value"},"type":"array"},"valuesUnavailable":{"const":"fake_tensor","type":"string"}},"required":["schemaVersion","id","attempt","status","termination","reasons","setup","execution","environment","limits","normalizations","source","locations","definitions","modules","state","operators","invocations","operations","values","diagnostics","coverage"],"type":"object"};
 const func1 = Object.prototype.hasOwnProperty;
 const pattern3 = new RegExp("^att-[0-9a-f]{16}$", "u");
-const pattern12 = new RegExp("^cap-[0-9a-f]{16}$", "u");
+const pattern13 = new RegExp("^cap-[0-9a-f]{16}$", "u");
 const schema21 = {"additionalProperties":false,"properties":{"invocations":{"$ref":"#/$defs/EventCoverage"},"modules":{"items":{"$ref":"#/$defs/ModuleCoverage"},"type":"array"},"operations":{"$ref":"#/$defs/EventCoverage"},"values":{"$ref":"#/$defs/EventCoverage"}},"required":["operations","invocations","values","modules"],"type":"object"};
-const schema22 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
+const schema22 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
 
 function validate55(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -168,7 +168,7 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(!((((((((((((((((((((((data1 === "run_failed") || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
+if(!(((((((((((((((((((((((((data1 === "run_failed") || (data1 === "data_dependent")) || (data1 === "fake_unsupported")) || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "location_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
 const err10 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/anyOf/0/enum",keyword:"enum",params:{allowedValues: schema22.properties.reason.anyOf[0].enum}};
 if(vErrors === null){
 vErrors = [err10];
@@ -694,10 +694,1766 @@ return errors === 0;
 }
 validate62.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema25 = {"additionalProperties":false,"properties":{"disposition":{"enum":["propagated","suppressed","unknown"],"type":"string"},"exception":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"operation":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","exception","operation","invocation","location","disposition"],"type":"object"};
+const schema25 = {"additionalProperties":false,"properties":{"cause":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"constraints":{"anyOf":[{"items":{"$ref":"#/$defs/Constraint"},"type":"array"},{"type":"null"}]},"disposition":{"enum":["propagated","suppressed","replaced","control_flow","unknown"],"type":"string"},"exception":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"operation":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","exception","operation","invocation","location","disposition","constraints","cause"],"type":"object"};
 const pattern7 = new RegExp("^x(0|[1-9][0-9]{0,9})$", "u");
-const pattern8 = new RegExp("^c(0|[1-9][0-9]{0,9})$", "u");
-const pattern10 = new RegExp("^o(0|[1-9][0-9]{0,9})$", "u");
+const pattern9 = new RegExp("^c(0|[1-9][0-9]{0,9})$", "u");
+const pattern11 = new RegExp("^o(0|[1-9][0-9]{0,9})$", "u");
+const schema26 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Equal"},{"$ref":"#/$defs/AtMost"},{"$ref":"#/$defs/Divisible"},{"$ref":"#/$defs/Broadcast"},{"$ref":"#/$defs/Between"},{"$ref":"#/$defs/Same"},{"$ref":"#/$defs/DtypeClass"}],"type":"object"};
+const schema27 = {"additionalProperties":false,"properties":{"kind":{"const":"equal","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","right"],"type":"object"};
+const schema28 = {"additionalProperties":false,"properties":{"dim":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"number":{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},"of":{"enum":["size","rank","elements","value","squared","sum","product","known","length","padded","extent","grouped"],"type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["path","of","dim","number"],"type":"object"};
+
+function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate67.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.path === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "path"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.of === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "of"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.dim === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "dim"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.number === undefined){
+const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "number"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "dim") || (key0 === "number")) || (key0 === "of")) || (key0 === "path"))){
+const err4 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+if(data.dim !== undefined){
+let data0 = data.dim;
+const _errs3 = errors;
+let valid1 = false;
+const _errs4 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+const err5 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 9007199254740991 || isNaN(data0)){
+const err6 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+if(data0 < 0 || isNaN(data0)){
+const err7 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+var _valid0 = _errs4 === errors;
+valid1 = valid1 || _valid0;
+const _errs6 = errors;
+if(data0 !== null){
+const err8 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err9 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+else {
+errors = _errs3;
+if(vErrors !== null){
+if(_errs3){
+vErrors.length = _errs3;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.number !== undefined){
+let data1 = data.number;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+const err10 = {instancePath:instancePath+"/number",schemaPath:"#/properties/number/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+const err11 = {instancePath:instancePath+"/number",schemaPath:"#/properties/number/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+if(data1 < -9007199254740991 || isNaN(data1)){
+const err12 = {instancePath:instancePath+"/number",schemaPath:"#/properties/number/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+}
+if(data.of !== undefined){
+let data2 = data.of;
+if(typeof data2 !== "string"){
+const err13 = {instancePath:instancePath+"/of",schemaPath:"#/properties/of/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+if(!((((((((((((data2 === "size") || (data2 === "rank")) || (data2 === "elements")) || (data2 === "value")) || (data2 === "squared")) || (data2 === "sum")) || (data2 === "product")) || (data2 === "known")) || (data2 === "length")) || (data2 === "padded")) || (data2 === "extent")) || (data2 === "grouped"))){
+const err14 = {instancePath:instancePath+"/of",schemaPath:"#/properties/of/enum",keyword:"enum",params:{allowedValues: schema28.properties.of.enum}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+}
+if(data.path !== undefined){
+let data3 = data.path;
+if(Array.isArray(data3)){
+if(data3.length > 128){
+const err15 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+const len0 = data3.length;
+for(let i0=0; i0<len0; i0++){
+let data4 = data3[i0];
+const _errs15 = errors;
+let valid4 = false;
+const _errs16 = errors;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+const err16 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+const err17 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+if(data4 < 0 || isNaN(data4)){
+const err18 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+}
+var _valid1 = _errs16 === errors;
+valid4 = valid4 || _valid1;
+const _errs18 = errors;
+if(typeof data4 === "string"){
+if(func2(data4) > 64){
+const err19 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+else {
+const err20 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+var _valid1 = _errs18 === errors;
+valid4 = valid4 || _valid1;
+if(!valid4){
+const err21 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err21];
+}
+else {
+vErrors.push(err21);
+}
+errors++;
+}
+else {
+errors = _errs15;
+if(vErrors !== null){
+if(_errs15){
+vErrors.length = _errs15;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+}
+else {
+const err22 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err22];
+}
+else {
+vErrors.push(err22);
+}
+errors++;
+}
+}
+}
+else {
+const err23 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err23];
+}
+else {
+vErrors.push(err23);
+}
+errors++;
+}
+validate67.errors = vErrors;
+return errors === 0;
+}
+validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate66.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.what === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "what"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.left === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "left"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.right === undefined){
+const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "right"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "what"))){
+const err4 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+if("equal" !== data0){
+const err6 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "equal"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+}
+if(data.left !== undefined){
+if(!(validate67(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.right !== undefined){
+if(!(validate67(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.what !== undefined){
+let data3 = data.what;
+if(typeof data3 !== "string"){
+const err7 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+if(!((((((((((((((((data3 === "inner") || (data3 === "batch")) || (data3 === "channels")) || (data3 === "groups")) || (data3 === "features")) || (data3 === "classes")) || (data3 === "kernel")) || (data3 === "padding")) || (data3 === "shape")) || (data3 === "square")) || (data3 === "rank")) || (data3 === "elements")) || (data3 === "split")) || (data3 === "index")) || (data3 === "dimension")) || (data3 === "amount"))){
+const err8 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema27.properties.what.enum}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+}
+else {
+const err9 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+validate66.errors = vErrors;
+return errors === 0;
+}
+validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema29 = {"additionalProperties":false,"properties":{"kind":{"const":"at_most","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","right"],"type":"object"};
+
+function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate70.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.what === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "what"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.left === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "left"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.right === undefined){
+const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "right"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "what"))){
+const err4 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+if("at_most" !== data0){
+const err6 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "at_most"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+}
+if(data.left !== undefined){
+if(!(validate67(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.right !== undefined){
+if(!(validate67(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.what !== undefined){
+let data3 = data.what;
+if(typeof data3 !== "string"){
+const err7 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+if(!((((((((((((((((data3 === "inner") || (data3 === "batch")) || (data3 === "channels")) || (data3 === "groups")) || (data3 === "features")) || (data3 === "classes")) || (data3 === "kernel")) || (data3 === "padding")) || (data3 === "shape")) || (data3 === "square")) || (data3 === "rank")) || (data3 === "elements")) || (data3 === "split")) || (data3 === "index")) || (data3 === "dimension")) || (data3 === "amount"))){
+const err8 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema29.properties.what.enum}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+}
+else {
+const err9 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+validate70.errors = vErrors;
+return errors === 0;
+}
+validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema30 = {"additionalProperties":false,"properties":{"kind":{"const":"divisible","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","right"],"type":"object"};
+
+function validate73(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate73.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.what === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "what"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.left === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "left"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.right === undefined){
+const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "right"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "what"))){
+const err4 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+if("divisible" !== data0){
+const err6 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "divisible"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+}
+if(data.left !== undefined){
+if(!(validate67(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.right !== undefined){
+if(!(validate67(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.what !== undefined){
+let data3 = data.what;
+if(typeof data3 !== "string"){
+const err7 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+if(!((((((((((((((((data3 === "inner") || (data3 === "batch")) || (data3 === "channels")) || (data3 === "groups")) || (data3 === "features")) || (data3 === "classes")) || (data3 === "kernel")) || (data3 === "padding")) || (data3 === "shape")) || (data3 === "square")) || (data3 === "rank")) || (data3 === "elements")) || (data3 === "split")) || (data3 === "index")) || (data3 === "dimension")) || (data3 === "amount"))){
+const err8 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema30.properties.what.enum}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+}
+else {
+const err9 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+validate73.errors = vErrors;
+return errors === 0;
+}
+validate73.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema31 = {"additionalProperties":false,"properties":{"kind":{"const":"broadcast","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"stretches":{"enum":["either","left"],"type":"string"}},"required":["kind","stretches","left","right"],"type":"object"};
+
+function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate76.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.stretches === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "stretches"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.left === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "left"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.right === undefined){
+const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "right"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "stretches"))){
+const err4 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+if("broadcast" !== data0){
+const err6 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "broadcast"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+}
+if(data.left !== undefined){
+if(!(validate67(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.right !== undefined){
+if(!(validate67(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.stretches !== undefined){
+let data3 = data.stretches;
+if(typeof data3 !== "string"){
+const err7 = {instancePath:instancePath+"/stretches",schemaPath:"#/properties/stretches/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+if(!((data3 === "either") || (data3 === "left"))){
+const err8 = {instancePath:instancePath+"/stretches",schemaPath:"#/properties/stretches/enum",keyword:"enum",params:{allowedValues: schema31.properties.stretches.enum}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+}
+else {
+const err9 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+validate76.errors = vErrors;
+return errors === 0;
+}
+validate76.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema32 = {"additionalProperties":false,"properties":{"kind":{"const":"between","type":"string"},"left":{"$ref":"#/$defs/Measure"},"maximum":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"type":"null"}]},"minimum":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"type":"null"}]},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","minimum","maximum"],"type":"object"};
+
+function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate79.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.what === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "what"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.left === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "left"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+if(data.minimum === undefined){
+const err3 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "minimum"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+if(data.maximum === undefined){
+const err4 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "maximum"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+for(const key0 in data){
+if(!(((((key0 === "kind") || (key0 === "left")) || (key0 === "maximum")) || (key0 === "minimum")) || (key0 === "what"))){
+const err5 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err6 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+if("between" !== data0){
+const err7 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "between"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+if(data.left !== undefined){
+if(!(validate67(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+errors = vErrors.length;
+}
+}
+if(data.maximum !== undefined){
+let data2 = data.maximum;
+const _errs6 = errors;
+let valid1 = false;
+const _errs7 = errors;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+const err8 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+const err9 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+if(data2 < -9007199254740991 || isNaN(data2)){
+const err10 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+}
+var _valid0 = _errs7 === errors;
+valid1 = valid1 || _valid0;
+const _errs9 = errors;
+if(data2 !== null){
+const err11 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+var _valid0 = _errs9 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err12 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+else {
+errors = _errs6;
+if(vErrors !== null){
+if(_errs6){
+vErrors.length = _errs6;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.minimum !== undefined){
+let data3 = data.minimum;
+const _errs12 = errors;
+let valid2 = false;
+const _errs13 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err13 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err14 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+if(data3 < -9007199254740991 || isNaN(data3)){
+const err15 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+}
+var _valid1 = _errs13 === errors;
+valid2 = valid2 || _valid1;
+const _errs15 = errors;
+if(data3 !== null){
+const err16 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+var _valid1 = _errs15 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err17 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+else {
+errors = _errs12;
+if(vErrors !== null){
+if(_errs12){
+vErrors.length = _errs12;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.what !== undefined){
+let data4 = data.what;
+if(typeof data4 !== "string"){
+const err18 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+}
+if(!((((((((((((((((data4 === "inner") || (data4 === "batch")) || (data4 === "channels")) || (data4 === "groups")) || (data4 === "features")) || (data4 === "classes")) || (data4 === "kernel")) || (data4 === "padding")) || (data4 === "shape")) || (data4 === "square")) || (data4 === "rank")) || (data4 === "elements")) || (data4 === "split")) || (data4 === "index")) || (data4 === "dimension")) || (data4 === "amount"))){
+const err19 = {instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema32.properties.what.enum}};
+if(vErrors === null){
+vErrors = [err19];
+}
+else {
+vErrors.push(err19);
+}
+errors++;
+}
+}
+}
+else {
+const err20 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err20];
+}
+else {
+vErrors.push(err20);
+}
+errors++;
+}
+validate79.errors = vErrors;
+return errors === 0;
+}
+validate79.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema33 = {"additionalProperties":false,"properties":{"kind":{"const":"same","type":"string"},"left":{"$ref":"#/$defs/Trait"},"right":{"$ref":"#/$defs/Trait"}},"required":["kind","left","right"],"type":"object"};
+const schema34 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"of":{"enum":["dtype","device"],"type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["path","of","name"],"type":"object"};
+
+function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate82.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.path === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "path"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.of === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "of"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.name === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "name"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+for(const key0 in data){
+if(!(((key0 === "name") || (key0 === "of")) || (key0 === "path"))){
+const err3 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+if(data.name !== undefined){
+let data0 = data.name;
+if(typeof data0 === "string"){
+if(func2(data0) > 1024){
+const err4 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+if(func2(data0) < 1){
+const err5 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+else {
+const err6 = {instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+}
+if(data.of !== undefined){
+let data1 = data.of;
+if(typeof data1 !== "string"){
+const err7 = {instancePath:instancePath+"/of",schemaPath:"#/properties/of/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+if(!((data1 === "dtype") || (data1 === "device"))){
+const err8 = {instancePath:instancePath+"/of",schemaPath:"#/properties/of/enum",keyword:"enum",params:{allowedValues: schema34.properties.of.enum}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+if(data.path !== undefined){
+let data2 = data.path;
+if(Array.isArray(data2)){
+if(data2.length > 128){
+const err9 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+const _errs9 = errors;
+let valid3 = false;
+const _errs10 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err10 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+}
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err11 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err11];
+}
+else {
+vErrors.push(err11);
+}
+errors++;
+}
+if(data3 < 0 || isNaN(data3)){
+const err12 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+var _valid0 = _errs10 === errors;
+valid3 = valid3 || _valid0;
+const _errs12 = errors;
+if(typeof data3 === "string"){
+if(func2(data3) > 64){
+const err13 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+}
+else {
+const err14 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
+}
+var _valid0 = _errs12 === errors;
+valid3 = valid3 || _valid0;
+if(!valid3){
+const err15 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+else {
+errors = _errs9;
+if(vErrors !== null){
+if(_errs9){
+vErrors.length = _errs9;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+}
+else {
+const err16 = {instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+}
+}
+else {
+const err17 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+validate82.errors = vErrors;
+return errors === 0;
+}
+validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate81.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.left === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "left"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.right === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "right"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+for(const key0 in data){
+if(!(((key0 === "kind") || (key0 === "left")) || (key0 === "right"))){
+const err3 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err4 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+if("same" !== data0){
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "same"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+if(data.left !== undefined){
+if(!(validate82(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate82.errors : vErrors.concat(validate82.errors);
+errors = vErrors.length;
+}
+}
+if(data.right !== undefined){
+if(!(validate82(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate82.errors : vErrors.concat(validate82.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+const err6 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+validate81.errors = vErrors;
+return errors === 0;
+}
+validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema35 = {"additionalProperties":false,"properties":{"kind":{"const":"dtype","type":"string"},"left":{"$ref":"#/$defs/Trait"},"wanted":{"enum":["floating","integral","index"],"type":"string"}},"required":["kind","left","wanted"],"type":"object"};
+
+function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate85.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+if(data.kind === undefined){
+const err0 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "kind"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(data.left === undefined){
+const err1 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "left"}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+if(data.wanted === undefined){
+const err2 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "wanted"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+for(const key0 in data){
+if(!(((key0 === "kind") || (key0 === "left")) || (key0 === "wanted"))){
+const err3 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+if(data.kind !== undefined){
+let data0 = data.kind;
+if(typeof data0 !== "string"){
+const err4 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+if("dtype" !== data0){
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dtype"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+}
+if(data.left !== undefined){
+if(!(validate82(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate82.errors : vErrors.concat(validate82.errors);
+errors = vErrors.length;
+}
+}
+if(data.wanted !== undefined){
+let data2 = data.wanted;
+if(typeof data2 !== "string"){
+const err6 = {instancePath:instancePath+"/wanted",schemaPath:"#/properties/wanted/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+if(!(((data2 === "floating") || (data2 === "integral")) || (data2 === "index"))){
+const err7 = {instancePath:instancePath+"/wanted",schemaPath:"#/properties/wanted/enum",keyword:"enum",params:{allowedValues: schema35.properties.wanted.enum}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+}
+else {
+const err8 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+validate85.errors = vErrors;
+return errors === 0;
+}
+validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate65(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate65.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(data && typeof data == "object" && !Array.isArray(data)){
+const tag0 = data.kind;
+if(typeof tag0 == "string"){
+if(tag0 === "equal"){
+if(!(validate66(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate66.errors : vErrors.concat(validate66.errors);
+errors = vErrors.length;
+}
+var props0 = true;
+}
+else if(tag0 === "at_most"){
+if(!(validate70(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate70.errors : vErrors.concat(validate70.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "divisible"){
+if(!(validate73(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate73.errors : vErrors.concat(validate73.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "broadcast"){
+if(!(validate76(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate76.errors : vErrors.concat(validate76.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "between"){
+if(!(validate79(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate79.errors : vErrors.concat(validate79.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "same"){
+if(!(validate81(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate81.errors : vErrors.concat(validate81.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "dtype"){
+if(!(validate85(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate85.errors : vErrors.concat(validate85.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else {
+const err0 = {instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+}
+else {
+const err1 = {instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+}
+else {
+const err2 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+validate65.errors = vErrors;
+evaluated0.props = props0;
+return errors === 0;
+}
+validate65.evaluated = {"dynamicProps":true,"dynamicItems":false};
+
 
 function validate64(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -770,9 +2526,8 @@ vErrors.push(err5);
 }
 errors++;
 }
-for(const key0 in data){
-if(!((((((key0 === "disposition") || (key0 === "exception")) || (key0 === "id")) || (key0 === "invocation")) || (key0 === "location")) || (key0 === "operation"))){
-const err6 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(data.constraints === undefined){
+const err6 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "constraints"}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -781,11 +2536,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-}
-if(data.disposition !== undefined){
-let data0 = data.disposition;
-if(typeof data0 !== "string"){
-const err7 = {instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/type",keyword:"type",params:{type: "string"}};
+if(data.cause === undefined){
+const err7 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "cause"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -794,8 +2546,9 @@ vErrors.push(err7);
 }
 errors++;
 }
-if(!(((data0 === "propagated") || (data0 === "suppressed")) || (data0 === "unknown"))){
-const err8 = {instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/enum",keyword:"enum",params:{allowedValues: schema25.properties.disposition.enum}};
+for(const key0 in data){
+if(!((((((((key0 === "cause") || (key0 === "constraints")) || (key0 === "disposition")) || (key0 === "exception")) || (key0 === "id")) || (key0 === "invocation")) || (key0 === "location")) || (key0 === "operation"))){
+const err8 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -805,11 +2558,14 @@ vErrors.push(err8);
 errors++;
 }
 }
-if(data.exception !== undefined){
-let data1 = data.exception;
-if(typeof data1 === "string"){
-if(func2(data1) > 1024){
-const err9 = {instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(data.cause !== undefined){
+let data0 = data.cause;
+const _errs3 = errors;
+let valid1 = false;
+const _errs4 = errors;
+if(typeof data0 === "string"){
+if(!pattern7.test(data0)){
+const err9 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -818,8 +2574,9 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(func2(data1) < 1){
-const err10 = {instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/minLength",keyword:"minLength",params:{limit: 1}};
+}
+else {
+const err10 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -828,9 +2585,11 @@ vErrors.push(err10);
 }
 errors++;
 }
-}
-else {
-const err11 = {instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/type",keyword:"type",params:{type: "string"}};
+var _valid0 = _errs4 === errors;
+valid1 = valid1 || _valid0;
+const _errs6 = errors;
+if(data0 !== null){
+const err11 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -839,12 +2598,10 @@ vErrors.push(err11);
 }
 errors++;
 }
-}
-if(data.id !== undefined){
-let data2 = data.id;
-if(typeof data2 === "string"){
-if(!pattern7.test(data2)){
-const err12 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}};
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err12 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -853,9 +2610,34 @@ vErrors.push(err12);
 }
 errors++;
 }
+else {
+errors = _errs3;
+if(vErrors !== null){
+if(_errs3){
+vErrors.length = _errs3;
 }
 else {
-const err13 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}};
+vErrors = null;
+}
+}
+}
+}
+if(data.constraints !== undefined){
+let data1 = data.constraints;
+const _errs9 = errors;
+let valid2 = false;
+const _errs10 = errors;
+if(Array.isArray(data1)){
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+if(!(validate65(data1[i0], {instancePath:instancePath+"/constraints/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate65.errors : vErrors.concat(validate65.errors);
+errors = vErrors.length;
+}
+}
+}
+else {
+const err13 = {instancePath:instancePath+"/constraints",schemaPath:"#/properties/constraints/anyOf/0/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -864,15 +2646,11 @@ vErrors.push(err13);
 }
 errors++;
 }
-}
-if(data.invocation !== undefined){
-let data3 = data.invocation;
-const _errs9 = errors;
-let valid1 = false;
-const _errs10 = errors;
-if(typeof data3 === "string"){
-if(!pattern8.test(data3)){
-const err14 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
+var _valid1 = _errs10 === errors;
+valid2 = valid2 || _valid1;
+const _errs13 = errors;
+if(data1 !== null){
+const err14 = {instancePath:instancePath+"/constraints",schemaPath:"#/properties/constraints/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -881,39 +2659,15 @@ vErrors.push(err14);
 }
 errors++;
 }
-}
-else {
-const err15 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/type",keyword:"type",params:{type: "string"}};
+var _valid1 = _errs13 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err15 = {instancePath:instancePath+"/constraints",schemaPath:"#/properties/constraints/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err15];
 }
 else {
 vErrors.push(err15);
-}
-errors++;
-}
-var _valid0 = _errs10 === errors;
-valid1 = valid1 || _valid0;
-const _errs12 = errors;
-if(data3 !== null){
-const err16 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/1/type",keyword:"type",params:{type: "null"}};
-if(vErrors === null){
-vErrors = [err16];
-}
-else {
-vErrors.push(err16);
-}
-errors++;
-}
-var _valid0 = _errs12 === errors;
-valid1 = valid1 || _valid0;
-if(!valid1){
-const err17 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf",keyword:"anyOf",params:{}};
-if(vErrors === null){
-vErrors = [err17];
-}
-else {
-vErrors.push(err17);
 }
 errors++;
 }
@@ -929,14 +2683,34 @@ vErrors = null;
 }
 }
 }
-if(data.location !== undefined){
-let data4 = data.location;
-const _errs15 = errors;
-let valid2 = false;
-const _errs16 = errors;
+if(data.disposition !== undefined){
+let data3 = data.disposition;
+if(typeof data3 !== "string"){
+const err16 = {instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+if(!(((((data3 === "propagated") || (data3 === "suppressed")) || (data3 === "replaced")) || (data3 === "control_flow")) || (data3 === "unknown"))){
+const err17 = {instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/enum",keyword:"enum",params:{allowedValues: schema25.properties.disposition.enum}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+}
+if(data.exception !== undefined){
+let data4 = data.exception;
 if(typeof data4 === "string"){
-if(!pattern6.test(data4)){
-const err18 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
+if(func2(data4) > 1024){
+const err18 = {instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -945,9 +2719,8 @@ vErrors.push(err18);
 }
 errors++;
 }
-}
-else {
-const err19 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(func2(data4) < 1){
+const err19 = {instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -956,11 +2729,9 @@ vErrors.push(err19);
 }
 errors++;
 }
-var _valid1 = _errs16 === errors;
-valid2 = valid2 || _valid1;
-const _errs18 = errors;
-if(data4 !== null){
-const err20 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/1/type",keyword:"type",params:{type: "null"}};
+}
+else {
+const err20 = {instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -969,10 +2740,12 @@ vErrors.push(err20);
 }
 errors++;
 }
-var _valid1 = _errs18 === errors;
-valid2 = valid2 || _valid1;
-if(!valid2){
-const err21 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf",keyword:"anyOf",params:{}};
+}
+if(data.id !== undefined){
+let data5 = data.id;
+if(typeof data5 === "string"){
+if(!pattern7.test(data5)){
+const err21 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -981,26 +2754,9 @@ vErrors.push(err21);
 }
 errors++;
 }
-else {
-errors = _errs15;
-if(vErrors !== null){
-if(_errs15){
-vErrors.length = _errs15;
 }
 else {
-vErrors = null;
-}
-}
-}
-}
-if(data.operation !== undefined){
-let data5 = data.operation;
-const _errs21 = errors;
-let valid3 = false;
-const _errs22 = errors;
-if(typeof data5 === "string"){
-if(!pattern10.test(data5)){
-const err22 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
+const err22 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -1010,8 +2766,14 @@ vErrors.push(err22);
 errors++;
 }
 }
-else {
-const err23 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(data.invocation !== undefined){
+let data6 = data.invocation;
+const _errs22 = errors;
+let valid5 = false;
+const _errs23 = errors;
+if(typeof data6 === "string"){
+if(!pattern9.test(data6)){
+const err23 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -1020,11 +2782,9 @@ vErrors.push(err23);
 }
 errors++;
 }
-var _valid2 = _errs22 === errors;
-valid3 = valid3 || _valid2;
-const _errs24 = errors;
-if(data5 !== null){
-const err24 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/1/type",keyword:"type",params:{type: "null"}};
+}
+else {
+const err24 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -1033,10 +2793,11 @@ vErrors.push(err24);
 }
 errors++;
 }
-var _valid2 = _errs24 === errors;
-valid3 = valid3 || _valid2;
-if(!valid3){
-const err25 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf",keyword:"anyOf",params:{}};
+var _valid2 = _errs23 === errors;
+valid5 = valid5 || _valid2;
+const _errs25 = errors;
+if(data6 !== null){
+const err25 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -1045,11 +2806,151 @@ vErrors.push(err25);
 }
 errors++;
 }
+var _valid2 = _errs25 === errors;
+valid5 = valid5 || _valid2;
+if(!valid5){
+const err26 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err26];
+}
 else {
-errors = _errs21;
+vErrors.push(err26);
+}
+errors++;
+}
+else {
+errors = _errs22;
 if(vErrors !== null){
-if(_errs21){
-vErrors.length = _errs21;
+if(_errs22){
+vErrors.length = _errs22;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.location !== undefined){
+let data7 = data.location;
+const _errs28 = errors;
+let valid6 = false;
+const _errs29 = errors;
+if(typeof data7 === "string"){
+if(!pattern6.test(data7)){
+const err27 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
+if(vErrors === null){
+vErrors = [err27];
+}
+else {
+vErrors.push(err27);
+}
+errors++;
+}
+}
+else {
+const err28 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err28];
+}
+else {
+vErrors.push(err28);
+}
+errors++;
+}
+var _valid3 = _errs29 === errors;
+valid6 = valid6 || _valid3;
+const _errs31 = errors;
+if(data7 !== null){
+const err29 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err29];
+}
+else {
+vErrors.push(err29);
+}
+errors++;
+}
+var _valid3 = _errs31 === errors;
+valid6 = valid6 || _valid3;
+if(!valid6){
+const err30 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err30];
+}
+else {
+vErrors.push(err30);
+}
+errors++;
+}
+else {
+errors = _errs28;
+if(vErrors !== null){
+if(_errs28){
+vErrors.length = _errs28;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.operation !== undefined){
+let data8 = data.operation;
+const _errs34 = errors;
+let valid7 = false;
+const _errs35 = errors;
+if(typeof data8 === "string"){
+if(!pattern11.test(data8)){
+const err31 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
+if(vErrors === null){
+vErrors = [err31];
+}
+else {
+vErrors.push(err31);
+}
+errors++;
+}
+}
+else {
+const err32 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err32];
+}
+else {
+vErrors.push(err32);
+}
+errors++;
+}
+var _valid4 = _errs35 === errors;
+valid7 = valid7 || _valid4;
+const _errs37 = errors;
+if(data8 !== null){
+const err33 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err33];
+}
+else {
+vErrors.push(err33);
+}
+errors++;
+}
+var _valid4 = _errs37 === errors;
+valid7 = valid7 || _valid4;
+if(!valid7){
+const err34 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+else {
+errors = _errs34;
+if(vErrors !== null){
+if(_errs34){
+vErrors.length = _errs34;
 }
 else {
 vErrors = null;
@@ -1059,12 +2960,12 @@ vErrors = null;
 }
 }
 else {
-const err26 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err35 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
-vErrors = [err26];
+vErrors = [err35];
 }
 else {
-vErrors.push(err26);
+vErrors.push(err35);
 }
 errors++;
 }
@@ -1073,13 +2974,13 @@ return errors === 0;
 }
 validate64.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema26 = {"additionalProperties":false,"properties":{"implementation":{"maxLength":1024,"minLength":1,"type":"string"},"platform":{"maxLength":1024,"minLength":1,"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"sandbox":{"items":{"$ref":"#/$defs/SandboxFact"},"type":"array"},"threads":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"torch":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["python","implementation","torch","platform","threads","sandbox"],"type":"object"};
-const schema27 = {"additionalProperties":false,"properties":{"mechanism":{"maxLength":1024,"minLength":1,"type":"string"},"reason":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"state":{"enum":["enforced","degraded","unavailable"],"type":"string"}},"required":["mechanism","state","reason"],"type":"object"};
+const schema36 = {"additionalProperties":false,"properties":{"implementation":{"maxLength":1024,"minLength":1,"type":"string"},"platform":{"maxLength":1024,"minLength":1,"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"sandbox":{"items":{"$ref":"#/$defs/SandboxFact"},"type":"array"},"threads":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"torch":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["python","implementation","torch","platform","threads","sandbox"],"type":"object"};
+const schema37 = {"additionalProperties":false,"properties":{"mechanism":{"maxLength":1024,"minLength":1,"type":"string"},"reason":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"state":{"enum":["enforced","degraded","unavailable"],"type":"string"}},"required":["mechanism","state","reason"],"type":"object"};
 
-function validate67(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate67.evaluated;
+const evaluated0 = validate97.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -1241,7 +3142,7 @@ vErrors.push(err11);
 errors++;
 }
 if(!(((data2 === "enforced") || (data2 === "degraded")) || (data2 === "unavailable"))){
-const err12 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/enum",keyword:"enum",params:{allowedValues: schema27.properties.state.enum}};
+const err12 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/enum",keyword:"enum",params:{allowedValues: schema37.properties.state.enum}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -1262,16 +3163,16 @@ vErrors.push(err13);
 }
 errors++;
 }
-validate67.errors = vErrors;
+validate97.errors = vErrors;
 return errors === 0;
 }
-validate67.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate97.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate66(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate66.evaluated;
+const evaluated0 = validate96.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -1461,8 +3362,8 @@ let data3 = data.sandbox;
 if(Array.isArray(data3)){
 const len0 = data3.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate67(data3[i0], {instancePath:instancePath+"/sandbox/" + i0,parentData:data3,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate67.errors : vErrors.concat(validate67.errors);
+if(!(validate97(data3[i0], {instancePath:instancePath+"/sandbox/" + i0,parentData:data3,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate97.errors : vErrors.concat(validate97.errors);
 errors = vErrors.length;
 }
 }
@@ -1559,19 +3460,19 @@ vErrors.push(err23);
 }
 errors++;
 }
-validate66.errors = vErrors;
+validate96.errors = vErrors;
 return errors === 0;
 }
-validate66.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate96.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema28 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"file":{"anyOf":[{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["file","target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
-const pattern11 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
-const schema29 = {"additionalProperties":false,"properties":{"kind":{"enum":["function","convention","caller","none"],"type":"string"},"name":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","name"],"type":"object"};
+const schema38 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"file":{"anyOf":[{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["file","target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
+const pattern12 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
+const schema39 = {"additionalProperties":false,"properties":{"kind":{"enum":["function","convention","caller","none"],"type":"string"},"name":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","name"],"type":"object"};
 
-function validate71(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate71.evaluated;
+const evaluated0 = validate101.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -1624,7 +3525,7 @@ vErrors.push(err3);
 errors++;
 }
 if(!((((data0 === "function") || (data0 === "convention")) || (data0 === "caller")) || (data0 === "none"))){
-const err4 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema29.properties.kind.enum}};
+const err4 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema39.properties.kind.enum}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -1719,16 +3620,16 @@ vErrors.push(err10);
 }
 errors++;
 }
-validate71.errors = vErrors;
+validate101.errors = vErrors;
 return errors === 0;
 }
-validate71.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate101.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate70(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate70.evaluated;
+const evaluated0 = validate100.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -1846,7 +3747,7 @@ const _errs5 = errors;
 let valid1 = false;
 const _errs6 = errors;
 if(typeof data1 === "string"){
-if(!pattern11.test(data1)){
+if(!pattern12.test(data1)){
 const err10 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err10];
@@ -1929,8 +3830,8 @@ errors++;
 }
 }
 if(data.inputs !== undefined){
-if(!(validate71(data.inputs, {instancePath:instancePath+"/inputs",parentData:data,parentDataProperty:"inputs",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate71.errors : vErrors.concat(validate71.errors);
+if(!(validate101(data.inputs, {instancePath:instancePath+"/inputs",parentData:data,parentDataProperty:"inputs",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate101.errors : vErrors.concat(validate101.errors);
 errors = vErrors.length;
 }
 }
@@ -1947,7 +3848,7 @@ vErrors.push(err16);
 errors++;
 }
 if(!(((data5 === "eval") || (data5 === "train")) || (data5 === "as_is"))){
-const err17 = {instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema28.properties.mode.enum}};
+const err17 = {instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema38.properties.mode.enum}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -2005,7 +3906,7 @@ vErrors.push(err21);
 errors++;
 }
 if(!((((data7 === "class") || (data7 === "factory")) || (data7 === "instance")) || (data7 === "script"))){
-const err22 = {instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/enum",keyword:"enum",params:{allowedValues: schema28.properties.targetKind.enum}};
+const err22 = {instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/enum",keyword:"enum",params:{allowedValues: schema38.properties.targetKind.enum}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -2026,20 +3927,20 @@ vErrors.push(err23);
 }
 errors++;
 }
-validate70.errors = vErrors;
+validate100.errors = vErrors;
 return errors === 0;
 }
-validate70.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate100.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema30 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"entry":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"exit":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"id":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"module":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"parameterCount":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterCountUnavailable":{"enum":["unsupported_metadata","read_limit"],"type":"string"},"parent":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"status":{"enum":["completed","failed","in_flight"],"type":"string"}},"required":["id","module","parent","entry","exit","status","args","kwargs","output","location","diagnostic"],"type":"object"};
-const schema31 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/RecordFunctionArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
-const schema32 = {"additionalProperties":false,"properties":{"kind":{"const":"tensor","type":"string"},"value":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern13 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
+const schema40 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"entry":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"exit":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"id":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"module":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"parameterCount":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterCountUnavailable":{"enum":["unsupported_metadata","read_limit"],"type":"string"},"parent":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"status":{"enum":["completed","failed","stopped","in_flight"],"type":"string"}},"required":["id","module","parent","entry","exit","status","args","kwargs","output","location","diagnostic"],"type":"object"};
+const schema41 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/RecordFunctionArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
+const schema42 = {"additionalProperties":false,"properties":{"kind":{"const":"tensor","type":"string"},"value":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","value"],"type":"object"};
+const pattern14 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
 
-function validate76(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate76.evaluated;
+const evaluated0 = validate106.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2105,7 +4006,7 @@ errors++;
 if(data.value !== undefined){
 let data1 = data.value;
 if(typeof data1 === "string"){
-if(!pattern13.test(data1)){
+if(!pattern14.test(data1)){
 const err5 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -2138,17 +4039,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate76.errors = vErrors;
+validate106.errors = vErrors;
 return errors === 0;
 }
-validate76.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate106.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema33 = {"additionalProperties":false,"properties":{"kind":{"const":"none","type":"string"}},"required":["kind"],"type":"object"};
+const schema43 = {"additionalProperties":false,"properties":{"kind":{"const":"none","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate77(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate77.evaluated;
+const evaluated0 = validate107.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2212,17 +4113,17 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate77.errors = vErrors;
+validate107.errors = vErrors;
 return errors === 0;
 }
-validate77.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate107.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema34 = {"additionalProperties":false,"properties":{"kind":{"const":"bool","type":"string"},"value":{"type":"boolean"}},"required":["kind","value"],"type":"object"};
+const schema44 = {"additionalProperties":false,"properties":{"kind":{"const":"bool","type":"string"},"value":{"type":"boolean"}},"required":["kind","value"],"type":"object"};
 
-function validate78(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate78.evaluated;
+const evaluated0 = validate108.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2308,18 +4209,18 @@ vErrors.push(err6);
 }
 errors++;
 }
-validate78.errors = vErrors;
+validate108.errors = vErrors;
 return errors === 0;
 }
-validate78.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate108.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema35 = {"additionalProperties":false,"properties":{"kind":{"const":"int","type":"string"},"value":{"maxLength":4096,"pattern":"^(0|-?[1-9][0-9]*)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern14 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
+const schema45 = {"additionalProperties":false,"properties":{"kind":{"const":"int","type":"string"},"value":{"maxLength":4096,"pattern":"^(0|-?[1-9][0-9]*)$","type":"string"}},"required":["kind","value"],"type":"object"};
+const pattern15 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
 
-function validate79(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate109(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate79.evaluated;
+const evaluated0 = validate109.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2395,7 +4296,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!pattern14.test(data1)){
+if(!pattern15.test(data1)){
 const err6 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(0|-?[1-9][0-9]*)$"}};
 if(vErrors === null){
 vErrors = [err6];
@@ -2428,18 +4329,18 @@ vErrors.push(err8);
 }
 errors++;
 }
-validate79.errors = vErrors;
+validate109.errors = vErrors;
 return errors === 0;
 }
-validate79.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate109.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema36 = {"additionalProperties":false,"properties":{"kind":{"const":"float","type":"string"},"value":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern15 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
+const schema46 = {"additionalProperties":false,"properties":{"kind":{"const":"float","type":"string"},"value":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","value"],"type":"object"};
+const pattern16 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
 
-function validate80(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate80.evaluated;
+const evaluated0 = validate110.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2515,7 +4416,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!pattern15.test(data1)){
+if(!pattern16.test(data1)){
 const err6 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}};
 if(vErrors === null){
 vErrors = [err6];
@@ -2548,17 +4449,17 @@ vErrors.push(err8);
 }
 errors++;
 }
-validate80.errors = vErrors;
+validate110.errors = vErrors;
 return errors === 0;
 }
-validate80.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate110.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema37 = {"additionalProperties":false,"properties":{"imag":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"},"kind":{"const":"complex","type":"string"},"real":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","real","imag"],"type":"object"};
+const schema47 = {"additionalProperties":false,"properties":{"imag":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"},"kind":{"const":"complex","type":"string"},"real":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","real","imag"],"type":"object"};
 
-function validate81(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate81.evaluated;
+const evaluated0 = validate111.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2621,7 +4522,7 @@ vErrors.push(err4);
 }
 errors++;
 }
-if(!pattern15.test(data0)){
+if(!pattern16.test(data0)){
 const err5 = {instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -2679,7 +4580,7 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(!pattern15.test(data2)){
+if(!pattern16.test(data2)){
 const err10 = {instancePath:instancePath+"/real",schemaPath:"#/properties/real/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}};
 if(vErrors === null){
 vErrors = [err10];
@@ -2712,17 +4613,17 @@ vErrors.push(err12);
 }
 errors++;
 }
-validate81.errors = vErrors;
+validate111.errors = vErrors;
 return errors === 0;
 }
-validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate111.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema38 = {"additionalProperties":false,"properties":{"kind":{"const":"string","type":"string"},"value":{"maxLength":4096,"type":"string"}},"required":["kind","value"],"type":"object"};
+const schema48 = {"additionalProperties":false,"properties":{"kind":{"const":"string","type":"string"},"value":{"maxLength":4096,"type":"string"}},"required":["kind","value"],"type":"object"};
 
-function validate82(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate112(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate82.evaluated;
+const evaluated0 = validate112.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2821,17 +4722,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate82.errors = vErrors;
+validate112.errors = vErrors;
 return errors === 0;
 }
-validate82.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate112.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema39 = {"additionalProperties":false,"properties":{"kind":{"enum":["dtype","device","layout","memory_format"],"type":"string"},"value":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","value"],"type":"object"};
+const schema49 = {"additionalProperties":false,"properties":{"kind":{"enum":["dtype","device","layout","memory_format"],"type":"string"},"value":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","value"],"type":"object"};
 
-function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate113(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate83.evaluated;
+const evaluated0 = validate113.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -2884,7 +4785,7 @@ vErrors.push(err3);
 errors++;
 }
 if(!((((data0 === "dtype") || (data0 === "device")) || (data0 === "layout")) || (data0 === "memory_format"))){
-const err4 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema39.properties.kind.enum}};
+const err4 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema49.properties.kind.enum}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -2940,17 +4841,17 @@ vErrors.push(err8);
 }
 errors++;
 }
-validate83.errors = vErrors;
+validate113.errors = vErrors;
 return errors === 0;
 }
-validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate113.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema40 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"generator","type":"string"}},"required":["kind","device"],"type":"object"};
+const schema50 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"generator","type":"string"}},"required":["kind","device"],"type":"object"};
 
-function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate114(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate84.evaluated;
+const evaluated0 = validate114.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3059,17 +4960,17 @@ vErrors.push(err8);
 }
 errors++;
 }
-validate84.errors = vErrors;
+validate114.errors = vErrors;
 return errors === 0;
 }
-validate84.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate114.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema41 = {"additionalProperties":false,"properties":{"kind":{"const":"record_function","type":"string"}},"required":["kind"],"type":"object"};
+const schema51 = {"additionalProperties":false,"properties":{"kind":{"const":"record_function","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate85.evaluated;
+const evaluated0 = validate115.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3133,17 +5034,17 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate85.errors = vErrors;
+validate115.errors = vErrors;
 return errors === 0;
 }
-validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate115.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema42 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
+const schema52 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
 
-function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate86.evaluated;
+const evaluated0 = validate116.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3297,17 +5198,17 @@ vErrors.push(err12);
 }
 errors++;
 }
-validate86.errors = vErrors;
+validate116.errors = vErrors;
 return errors === 0;
 }
-validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate116.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema43 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
+const schema53 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
 
-function validate87(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate117(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate87.evaluated;
+const evaluated0 = validate117.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3418,7 +5319,7 @@ vErrors.push(err8);
 errors++;
 }
 if(!(((data2 === "int") || (data2 === "float")) || (data2 === "bool"))){
-const err9 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema43.properties.type.enum}};
+const err9 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema53.properties.type.enum}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -3439,17 +5340,17 @@ vErrors.push(err10);
 }
 errors++;
 }
-validate87.errors = vErrors;
+validate117.errors = vErrors;
 return errors === 0;
 }
-validate87.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate117.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema44 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
+const schema54 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate88(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate118(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate88.evaluated;
+const evaluated0 = validate118.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3513,18 +5414,18 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate88.errors = vErrors;
+validate118.errors = vErrors;
 return errors === 0;
 }
-validate88.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate118.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema45 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
-const wrapper0 = {validate: validate75};
+const schema55 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
+const wrapper0 = {validate: validate105};
 
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate89.evaluated;
+const evaluated0 = validate119.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3636,17 +5537,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate89.errors = vErrors;
+validate119.errors = vErrors;
 return errors === 0;
 }
-validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate119.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema46 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
+const schema56 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
 
-function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate90.evaluated;
+const evaluated0 = validate120.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3721,7 +5622,7 @@ vErrors.push(err4);
 errors++;
 }
 if(!((data2 === "list") || (data2 === "tuple"))){
-const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema46.properties.kind.enum}};
+const err5 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema56.properties.kind.enum}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -3742,17 +5643,17 @@ vErrors.push(err6);
 }
 errors++;
 }
-validate90.errors = vErrors;
+validate120.errors = vErrors;
 return errors === 0;
 }
-validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate120.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema47 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
+const schema57 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
 
-function validate91(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate121(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate91.evaluated;
+const evaluated0 = validate121.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3954,18 +5855,18 @@ vErrors.push(err15);
 }
 errors++;
 }
-validate91.errors = vErrors;
+validate121.errors = vErrors;
 return errors === 0;
 }
-validate91.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate121.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema48 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
-const schema49 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
+const schema58 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
+const schema59 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
 
-function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate123(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate93.evaluated;
+const evaluated0 = validate123.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4028,16 +5929,16 @@ vErrors.push(err3);
 }
 errors++;
 }
-validate93.errors = vErrors;
+validate123.errors = vErrors;
 return errors === 0;
 }
-validate93.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate123.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate122(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate92.evaluated;
+const evaluated0 = validate122.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4092,8 +5993,8 @@ let data0 = data.entries;
 if(Array.isArray(data0)){
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate93(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate93.errors : vErrors.concat(validate93.errors);
+if(!(validate123(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate123.errors : vErrors.concat(validate123.errors);
 errors = vErrors.length;
 }
 }
@@ -4217,18 +6118,18 @@ vErrors.push(err12);
 }
 errors++;
 }
-validate92.errors = vErrors;
+validate122.errors = vErrors;
 return errors === 0;
 }
-validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate122.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema50 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
-const schema51 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
+const schema60 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
+const schema61 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
 
-function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate96.evaluated;
+const evaluated0 = validate126.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4320,16 +6221,16 @@ vErrors.push(err6);
 }
 errors++;
 }
-validate96.errors = vErrors;
+validate126.errors = vErrors;
 return errors === 0;
 }
-validate96.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate126.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate125(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate95.evaluated;
+const evaluated0 = validate125.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4384,8 +6285,8 @@ let data0 = data.fields;
 if(Array.isArray(data0)){
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate96(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
+if(!(validate126(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate126.errors : vErrors.concat(validate126.errors);
 errors = vErrors.length;
 }
 }
@@ -4470,17 +6371,17 @@ vErrors.push(err10);
 }
 errors++;
 }
-validate95.errors = vErrors;
+validate125.errors = vErrors;
 return errors === 0;
 }
-validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate125.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema52 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
+const schema62 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
 
-function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate128(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate98.evaluated;
+const evaluated0 = validate128.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4566,7 +6467,7 @@ vErrors.push(err6);
 errors++;
 }
 if(!((((((((data1 === "unsupported_type") || (data1 === "unsupported_tensor")) || (data1 === "cycle")) || (data1 === "depth_limit")) || (data1 === "item_limit")) || (data1 === "value_limit")) || (data1 === "text_limit")) || (data1 === "failed_write"))){
-const err7 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema52.properties.reason.enum}};
+const err7 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema62.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -4622,16 +6523,16 @@ vErrors.push(err11);
 }
 errors++;
 }
-validate98.errors = vErrors;
+validate128.errors = vErrors;
 return errors === 0;
 }
-validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate128.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate75(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate75.evaluated;
+const evaluated0 = validate105.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4642,15 +6543,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "tensor"){
-if(!(validate76(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate76.errors : vErrors.concat(validate76.errors);
+if(!(validate106(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate106.errors : vErrors.concat(validate106.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "none"){
-if(!(validate77(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate77.errors : vErrors.concat(validate77.errors);
+if(!(validate107(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate107.errors : vErrors.concat(validate107.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4658,8 +6559,8 @@ props0 = true;
 }
 }
 else if(tag0 === "bool"){
-if(!(validate78(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate78.errors : vErrors.concat(validate78.errors);
+if(!(validate108(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate108.errors : vErrors.concat(validate108.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4667,8 +6568,8 @@ props0 = true;
 }
 }
 else if(tag0 === "int"){
-if(!(validate79(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate79.errors : vErrors.concat(validate79.errors);
+if(!(validate109(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate109.errors : vErrors.concat(validate109.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4676,8 +6577,8 @@ props0 = true;
 }
 }
 else if(tag0 === "float"){
-if(!(validate80(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate80.errors : vErrors.concat(validate80.errors);
+if(!(validate110(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate110.errors : vErrors.concat(validate110.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4685,8 +6586,8 @@ props0 = true;
 }
 }
 else if(tag0 === "complex"){
-if(!(validate81(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate81.errors : vErrors.concat(validate81.errors);
+if(!(validate111(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate111.errors : vErrors.concat(validate111.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4694,8 +6595,8 @@ props0 = true;
 }
 }
 else if(tag0 === "string"){
-if(!(validate82(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate82.errors : vErrors.concat(validate82.errors);
+if(!(validate112(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate112.errors : vErrors.concat(validate112.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4703,8 +6604,8 @@ props0 = true;
 }
 }
 else if(tag0 === "dtype"){
-if(!(validate83(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate83.errors : vErrors.concat(validate83.errors);
+if(!(validate113(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate113.errors : vErrors.concat(validate113.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4712,8 +6613,8 @@ props0 = true;
 }
 }
 else if(tag0 === "device"){
-if(!(validate83(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate83.errors : vErrors.concat(validate83.errors);
+if(!(validate113(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate113.errors : vErrors.concat(validate113.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4721,8 +6622,8 @@ props0 = true;
 }
 }
 else if(tag0 === "layout"){
-if(!(validate83(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate83.errors : vErrors.concat(validate83.errors);
+if(!(validate113(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate113.errors : vErrors.concat(validate113.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4730,8 +6631,8 @@ props0 = true;
 }
 }
 else if(tag0 === "memory_format"){
-if(!(validate83(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate83.errors : vErrors.concat(validate83.errors);
+if(!(validate113(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate113.errors : vErrors.concat(validate113.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4739,8 +6640,8 @@ props0 = true;
 }
 }
 else if(tag0 === "generator"){
-if(!(validate84(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate84.errors : vErrors.concat(validate84.errors);
+if(!(validate114(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate114.errors : vErrors.concat(validate114.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4748,8 +6649,8 @@ props0 = true;
 }
 }
 else if(tag0 === "record_function"){
-if(!(validate85(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate85.errors : vErrors.concat(validate85.errors);
+if(!(validate115(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4757,8 +6658,8 @@ props0 = true;
 }
 }
 else if(tag0 === "enum"){
-if(!(validate86(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+if(!(validate116(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate116.errors : vErrors.concat(validate116.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4766,8 +6667,8 @@ props0 = true;
 }
 }
 else if(tag0 === "symbolic"){
-if(!(validate87(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate87.errors : vErrors.concat(validate87.errors);
+if(!(validate117(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate117.errors : vErrors.concat(validate117.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4775,8 +6676,8 @@ props0 = true;
 }
 }
 else if(tag0 === "ellipsis"){
-if(!(validate88(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate88.errors : vErrors.concat(validate88.errors);
+if(!(validate118(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate118.errors : vErrors.concat(validate118.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4784,8 +6685,8 @@ props0 = true;
 }
 }
 else if(tag0 === "slice"){
-if(!(validate89(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate89.errors : vErrors.concat(validate89.errors);
+if(!(validate119(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate119.errors : vErrors.concat(validate119.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4793,8 +6694,8 @@ props0 = true;
 }
 }
 else if(tag0 === "list"){
-if(!(validate90(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate90.errors : vErrors.concat(validate90.errors);
+if(!(validate120(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate120.errors : vErrors.concat(validate120.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4802,8 +6703,8 @@ props0 = true;
 }
 }
 else if(tag0 === "tuple"){
-if(!(validate90(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate90.errors : vErrors.concat(validate90.errors);
+if(!(validate120(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate120.errors : vErrors.concat(validate120.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4811,8 +6712,8 @@ props0 = true;
 }
 }
 else if(tag0 === "namedtuple"){
-if(!(validate91(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate91.errors : vErrors.concat(validate91.errors);
+if(!(validate121(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate121.errors : vErrors.concat(validate121.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4820,8 +6721,8 @@ props0 = true;
 }
 }
 else if(tag0 === "dict"){
-if(!(validate92(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate92.errors : vErrors.concat(validate92.errors);
+if(!(validate122(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate122.errors : vErrors.concat(validate122.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4829,8 +6730,8 @@ props0 = true;
 }
 }
 else if(tag0 === "dataclass"){
-if(!(validate95(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
+if(!(validate125(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate125.errors : vErrors.concat(validate125.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4838,8 +6739,8 @@ props0 = true;
 }
 }
 else if(tag0 === "opaque"){
-if(!(validate98(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate98.errors : vErrors.concat(validate98.errors);
+if(!(validate128(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate128.errors : vErrors.concat(validate128.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -4878,17 +6779,17 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate75.errors = vErrors;
+validate105.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate75.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate105.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 
-function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate74.evaluated;
+const evaluated0 = validate104.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5007,7 +6908,7 @@ vErrors.push(err10);
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema30.properties, key0))){
+if(!(func1.call(schema40.properties, key0))){
 const err11 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err11];
@@ -5023,8 +6924,8 @@ let data0 = data.args;
 if(Array.isArray(data0)){
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate75(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate75.errors : vErrors.concat(validate75.errors);
+if(!(validate105(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate105.errors : vErrors.concat(validate105.errors);
 errors = vErrors.length;
 }
 }
@@ -5216,7 +7117,7 @@ vErrors = null;
 if(data.id !== undefined){
 let data5 = data.id;
 if(typeof data5 === "string"){
-if(!pattern8.test(data5)){
+if(!pattern9.test(data5)){
 const err25 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err25];
@@ -5243,8 +7144,8 @@ let data6 = data.kwargs;
 if(Array.isArray(data6)){
 const len1 = data6.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate96(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
+if(!(validate126(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate126.errors : vErrors.concat(validate126.errors);
 errors = vErrors.length;
 }
 }
@@ -5354,8 +7255,8 @@ let data10 = data.output;
 const _errs33 = errors;
 let valid8 = false;
 const _errs34 = errors;
-if(!(validate75(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate75.errors : vErrors.concat(validate75.errors);
+if(!(validate105(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate105.errors : vErrors.concat(validate105.errors);
 errors = vErrors.length;
 }
 var _valid3 = _errs34 === errors;
@@ -5443,7 +7344,7 @@ vErrors.push(err39);
 errors++;
 }
 if(!((data12 === "unsupported_metadata") || (data12 === "read_limit"))){
-const err40 = {instancePath:instancePath+"/parameterCountUnavailable",schemaPath:"#/properties/parameterCountUnavailable/enum",keyword:"enum",params:{allowedValues: schema30.properties.parameterCountUnavailable.enum}};
+const err40 = {instancePath:instancePath+"/parameterCountUnavailable",schemaPath:"#/properties/parameterCountUnavailable/enum",keyword:"enum",params:{allowedValues: schema40.properties.parameterCountUnavailable.enum}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -5459,7 +7360,7 @@ const _errs42 = errors;
 let valid9 = false;
 const _errs43 = errors;
 if(typeof data13 === "string"){
-if(!pattern8.test(data13)){
+if(!pattern9.test(data13)){
 const err41 = {instancePath:instancePath+"/parent",schemaPath:"#/properties/parent/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err41];
@@ -5529,8 +7430,8 @@ vErrors.push(err45);
 }
 errors++;
 }
-if(!(((data14 === "completed") || (data14 === "failed")) || (data14 === "in_flight"))){
-const err46 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema30.properties.status.enum}};
+if(!((((data14 === "completed") || (data14 === "failed")) || (data14 === "stopped")) || (data14 === "in_flight"))){
+const err46 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema40.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -5551,17 +7452,17 @@ vErrors.push(err47);
 }
 errors++;
 }
-validate74.errors = vErrors;
+validate104.errors = vErrors;
 return errors === 0;
 }
-validate74.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate104.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema53 = {"additionalProperties":false,"properties":{"argumentDepth":{"default":32,"maximum":32,"minimum":1,"type":"integer"},"argumentItems":{"default":10000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"bytes":{"default":16777216,"maximum":9007199254740991,"minimum":0,"type":"integer"},"invocations":{"default":20000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"operations":{"default":50000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterReads":{"default":100000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"text":{"default":4096,"maximum":4096,"minimum":64,"type":"integer"},"values":{"default":200000,"maximum":9007199254740991,"minimum":0,"type":"integer"}},"type":"object"};
+const schema63 = {"additionalProperties":false,"properties":{"argumentDepth":{"default":32,"maximum":32,"minimum":1,"type":"integer"},"argumentItems":{"default":10000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"bytes":{"default":16777216,"maximum":9007199254740991,"minimum":0,"type":"integer"},"invocations":{"default":20000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"operations":{"default":50000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterReads":{"default":100000,"maximum":9007199254740991,"minimum":0,"type":"integer"},"text":{"default":4096,"maximum":4096,"minimum":64,"type":"integer"},"values":{"default":200000,"maximum":9007199254740991,"minimum":0,"type":"integer"}},"type":"object"};
 
-function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate156(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate126.evaluated;
+const evaluated0 = validate156.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5872,17 +7773,17 @@ vErrors.push(err25);
 }
 errors++;
 }
-validate126.errors = vErrors;
+validate156.errors = vErrors;
 return errors === 0;
 }
-validate126.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate156.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema54 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
+const schema64 = {"additionalProperties":false,"properties":{"binding":{"enum":["exact","candidate","ambiguous","unmapped"],"type":"string"},"caller":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"callersOmitted":{"const":true,"type":"boolean"},"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn","binding","caller"],"type":"object"};
 
-function validate128(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate158(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate128.evaluated;
+const evaluated0 = validate158.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5960,9 +7861,8 @@ vErrors.push(err6);
 }
 errors++;
 }
-for(const key0 in data){
-if(!(((((((key0 === "column") || (key0 === "endColumn")) || (key0 === "endLine")) || (key0 === "file")) || (key0 === "function")) || (key0 === "id")) || (key0 === "line"))){
-const err7 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
+if(data.binding === undefined){
+const err7 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "binding"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -5971,14 +7871,8 @@ vErrors.push(err7);
 }
 errors++;
 }
-}
-if(data.column !== undefined){
-let data0 = data.column;
-const _errs3 = errors;
-let valid1 = false;
-const _errs4 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-const err8 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(data.caller === undefined){
+const err8 = {instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: "caller"}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -5987,9 +7881,9 @@ vErrors.push(err8);
 }
 errors++;
 }
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-const err9 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+for(const key0 in data){
+if(!(func1.call(schema64.properties, key0))){
+const err9 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -5998,8 +7892,11 @@ vErrors.push(err9);
 }
 errors++;
 }
-if(data0 < 0 || isNaN(data0)){
-const err10 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data.binding !== undefined){
+let data0 = data.binding;
+if(typeof data0 !== "string"){
+const err10 = {instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -6008,12 +7905,8 @@ vErrors.push(err10);
 }
 errors++;
 }
-}
-var _valid0 = _errs4 === errors;
-valid1 = valid1 || _valid0;
-const _errs6 = errors;
-if(data0 !== null){
-const err11 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!((((data0 === "exact") || (data0 === "candidate")) || (data0 === "ambiguous")) || (data0 === "unmapped"))){
+const err11 = {instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/enum",keyword:"enum",params:{allowedValues: schema64.properties.binding.enum}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -6022,10 +7915,15 @@ vErrors.push(err11);
 }
 errors++;
 }
-var _valid0 = _errs6 === errors;
-valid1 = valid1 || _valid0;
-if(!valid1){
-const err12 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
+}
+if(data.caller !== undefined){
+let data1 = data.caller;
+const _errs5 = errors;
+let valid1 = false;
+const _errs6 = errors;
+if(typeof data1 === "string"){
+if(!pattern6.test(data1)){
+const err12 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -6034,25 +7932,9 @@ vErrors.push(err12);
 }
 errors++;
 }
-else {
-errors = _errs3;
-if(vErrors !== null){
-if(_errs3){
-vErrors.length = _errs3;
 }
 else {
-vErrors = null;
-}
-}
-}
-}
-if(data.endColumn !== undefined){
-let data1 = data.endColumn;
-const _errs9 = errors;
-let valid2 = false;
-const _errs10 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-const err13 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+const err13 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -6061,9 +7943,11 @@ vErrors.push(err13);
 }
 errors++;
 }
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-const err14 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+const _errs8 = errors;
+if(data1 !== null){
+const err14 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -6072,8 +7956,10 @@ vErrors.push(err14);
 }
 errors++;
 }
-if(data1 < 0 || isNaN(data1)){
-const err15 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+var _valid0 = _errs8 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err15 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -6082,12 +7968,22 @@ vErrors.push(err15);
 }
 errors++;
 }
+else {
+errors = _errs5;
+if(vErrors !== null){
+if(_errs5){
+vErrors.length = _errs5;
 }
-var _valid1 = _errs10 === errors;
-valid2 = valid2 || _valid1;
-const _errs12 = errors;
-if(data1 !== null){
-const err16 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.callersOmitted !== undefined){
+let data2 = data.callersOmitted;
+if(typeof data2 !== "boolean"){
+const err16 = {instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -6096,10 +7992,8 @@ vErrors.push(err16);
 }
 errors++;
 }
-var _valid1 = _errs12 === errors;
-valid2 = valid2 || _valid1;
-if(!valid2){
-const err17 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
+if(true !== data2){
+const err17 = {instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/const",keyword:"const",params:{allowedValue: true}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -6108,25 +8002,14 @@ vErrors.push(err17);
 }
 errors++;
 }
-else {
-errors = _errs9;
-if(vErrors !== null){
-if(_errs9){
-vErrors.length = _errs9;
 }
-else {
-vErrors = null;
-}
-}
-}
-}
-if(data.endLine !== undefined){
-let data2 = data.endLine;
-const _errs15 = errors;
-let valid3 = false;
-const _errs16 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-const err18 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(data.column !== undefined){
+let data3 = data.column;
+const _errs13 = errors;
+let valid2 = false;
+const _errs14 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err18 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -6135,9 +8018,9 @@ vErrors.push(err18);
 }
 errors++;
 }
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 2147483647 || isNaN(data2)){
-const err19 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err19 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -6146,8 +8029,8 @@ vErrors.push(err19);
 }
 errors++;
 }
-if(data2 < 1 || isNaN(data2)){
-const err20 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(data3 < 0 || isNaN(data3)){
+const err20 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -6157,11 +8040,11 @@ vErrors.push(err20);
 errors++;
 }
 }
-var _valid2 = _errs16 === errors;
-valid3 = valid3 || _valid2;
-const _errs18 = errors;
-if(data2 !== null){
-const err21 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
+var _valid1 = _errs14 === errors;
+valid2 = valid2 || _valid1;
+const _errs16 = errors;
+if(data3 !== null){
+const err21 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -6170,10 +8053,10 @@ vErrors.push(err21);
 }
 errors++;
 }
-var _valid2 = _errs18 === errors;
-valid3 = valid3 || _valid2;
-if(!valid3){
-const err22 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
+var _valid1 = _errs16 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err22 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -6183,10 +8066,10 @@ vErrors.push(err22);
 errors++;
 }
 else {
-errors = _errs15;
+errors = _errs13;
 if(vErrors !== null){
-if(_errs15){
-vErrors.length = _errs15;
+if(_errs13){
+vErrors.length = _errs13;
 }
 else {
 vErrors = null;
@@ -6194,11 +8077,13 @@ vErrors = null;
 }
 }
 }
-if(data.file !== undefined){
-let data3 = data.file;
-if(typeof data3 === "string"){
-if(!pattern11.test(data3)){
-const err23 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
+if(data.endColumn !== undefined){
+let data4 = data.endColumn;
+const _errs19 = errors;
+let valid3 = false;
+const _errs20 = errors;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+const err23 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -6207,9 +8092,9 @@ vErrors.push(err23);
 }
 errors++;
 }
-}
-else {
-const err24 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}};
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+const err24 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -6218,12 +8103,8 @@ vErrors.push(err24);
 }
 errors++;
 }
-}
-if(data.function !== undefined){
-let data4 = data.function;
-if(typeof data4 === "string"){
-if(func2(data4) > 1024){
-const err25 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(data4 < 0 || isNaN(data4)){
+const err25 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -6232,8 +8113,12 @@ vErrors.push(err25);
 }
 errors++;
 }
-if(func2(data4) < 1){
-const err26 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}};
+}
+var _valid2 = _errs20 === errors;
+valid3 = valid3 || _valid2;
+const _errs22 = errors;
+if(data4 !== null){
+const err26 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -6242,9 +8127,10 @@ vErrors.push(err26);
 }
 errors++;
 }
-}
-else {
-const err27 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}};
+var _valid2 = _errs22 === errors;
+valid3 = valid3 || _valid2;
+if(!valid3){
+const err27 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err27];
 }
@@ -6253,12 +8139,25 @@ vErrors.push(err27);
 }
 errors++;
 }
+else {
+errors = _errs19;
+if(vErrors !== null){
+if(_errs19){
+vErrors.length = _errs19;
 }
-if(data.id !== undefined){
-let data5 = data.id;
-if(typeof data5 === "string"){
-if(!pattern6.test(data5)){
-const err28 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.endLine !== undefined){
+let data5 = data.endLine;
+const _errs25 = errors;
+let valid4 = false;
+const _errs26 = errors;
+if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
+const err28 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -6267,9 +8166,9 @@ vErrors.push(err28);
 }
 errors++;
 }
-}
-else {
-const err29 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}};
+if((typeof data5 == "number") && (isFinite(data5))){
+if(data5 > 2147483647 || isNaN(data5)){
+const err29 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -6278,11 +8177,8 @@ vErrors.push(err29);
 }
 errors++;
 }
-}
-if(data.line !== undefined){
-let data6 = data.line;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-const err30 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}};
+if(data5 < 1 || isNaN(data5)){
+const err30 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -6291,9 +8187,12 @@ vErrors.push(err30);
 }
 errors++;
 }
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 2147483647 || isNaN(data6)){
-const err31 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+}
+var _valid3 = _errs26 === errors;
+valid4 = valid4 || _valid3;
+const _errs28 = errors;
+if(data5 !== null){
+const err31 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -6302,8 +8201,10 @@ vErrors.push(err31);
 }
 errors++;
 }
-if(data6 < 1 || isNaN(data6)){
-const err32 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+var _valid3 = _errs28 === errors;
+valid4 = valid4 || _valid3;
+if(!valid4){
+const err32 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -6312,11 +8213,23 @@ vErrors.push(err32);
 }
 errors++;
 }
-}
-}
+else {
+errors = _errs25;
+if(vErrors !== null){
+if(_errs25){
+vErrors.length = _errs25;
 }
 else {
-const err33 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+vErrors = null;
+}
+}
+}
+}
+if(data.file !== undefined){
+let data6 = data.file;
+if(typeof data6 === "string"){
+if(!pattern12.test(data6)){
+const err33 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -6325,18 +8238,136 @@ vErrors.push(err33);
 }
 errors++;
 }
-validate128.errors = vErrors;
+}
+else {
+const err34 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+}
+if(data.function !== undefined){
+let data7 = data.function;
+if(typeof data7 === "string"){
+if(func2(data7) > 1024){
+const err35 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+if(func2(data7) < 1){
+const err36 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+}
+else {
+const err37 = {instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
+}
+errors++;
+}
+}
+if(data.id !== undefined){
+let data8 = data.id;
+if(typeof data8 === "string"){
+if(!pattern6.test(data8)){
+const err38 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+}
+}
+else {
+const err39 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+}
+}
+if(data.line !== undefined){
+let data9 = data.line;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+const err40 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err40];
+}
+else {
+vErrors.push(err40);
+}
+errors++;
+}
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 2147483647 || isNaN(data9)){
+const err41 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err41];
+}
+else {
+vErrors.push(err41);
+}
+errors++;
+}
+if(data9 < 1 || isNaN(data9)){
+const err42 = {instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+}
+}
+}
+else {
+const err43 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+}
+validate158.errors = vErrors;
 return errors === 0;
 }
-validate128.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate158.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema55 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
-const schema56 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
+const schema65 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
+const schema66 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
 
-function validate131(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate161(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate131.evaluated;
+const evaluated0 = validate161.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6437,16 +8468,16 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate131.errors = vErrors;
+validate161.errors = vErrors;
 return errors === 0;
 }
-validate131.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate161.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate130(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate160(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate130.evaluated;
+const evaluated0 = validate160.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6561,8 +8592,8 @@ let data2 = data.paths;
 if(Array.isArray(data2)){
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate131(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate131.errors : vErrors.concat(validate131.errors);
+if(!(validate161(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
 errors = vErrors.length;
 }
 }
@@ -6601,18 +8632,18 @@ vErrors.push(err11);
 }
 errors++;
 }
-validate130.errors = vErrors;
+validate160.errors = vErrors;
 return errors === 0;
 }
-validate130.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate160.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema57 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
-const schema58 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
+const schema67 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
+const schema68 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
 
-function validate136(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate166(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate136.evaluated;
+const evaluated0 = validate166.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6678,15 +8709,15 @@ if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 const tag0 = data0.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "tensor"){
-if(!(validate76(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate76.errors : vErrors.concat(validate76.errors);
+if(!(validate106(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate106.errors : vErrors.concat(validate106.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "opaque"){
-if(!(validate98(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate98.errors : vErrors.concat(validate98.errors);
+if(!(validate128(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate128.errors : vErrors.concat(validate128.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6841,7 +8872,7 @@ errors++;
 if(data.before !== undefined){
 let data3 = data.before;
 if(typeof data3 === "string"){
-if(!pattern13.test(data3)){
+if(!pattern14.test(data3)){
 const err16 = {instancePath:instancePath+"/before",schemaPath:"#/properties/before/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err16];
@@ -6876,7 +8907,7 @@ vErrors.push(err18);
 errors++;
 }
 if(!((data4 === "operand") || (data4 === "alias"))){
-const err19 = {instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema58.properties.relation.enum}};
+const err19 = {instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema68.properties.relation.enum}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -6897,16 +8928,16 @@ vErrors.push(err20);
 }
 errors++;
 }
-validate136.errors = vErrors;
+validate166.errors = vErrors;
 return errors === 0;
 }
-validate136.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate166.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate164(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate134.evaluated;
+const evaluated0 = validate164.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7025,7 +9056,7 @@ vErrors.push(err10);
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema57.properties, key0))){
+if(!(func1.call(schema67.properties, key0))){
 const err11 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err11];
@@ -7041,8 +9072,8 @@ let data0 = data.args;
 if(Array.isArray(data0)){
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate75(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate75.errors : vErrors.concat(validate75.errors);
+if(!(validate105(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate105.errors : vErrors.concat(validate105.errors);
 errors = vErrors.length;
 }
 }
@@ -7127,8 +9158,8 @@ let data3 = data.effects;
 if(Array.isArray(data3)){
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
-if(!(validate136(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate136.errors : vErrors.concat(validate136.errors);
+if(!(validate166(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate166.errors : vErrors.concat(validate166.errors);
 errors = vErrors.length;
 }
 }
@@ -7147,7 +9178,7 @@ errors++;
 if(data.id !== undefined){
 let data5 = data.id;
 if(typeof data5 === "string"){
-if(!pattern10.test(data5)){
+if(!pattern11.test(data5)){
 const err18 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err18];
@@ -7175,7 +9206,7 @@ const _errs17 = errors;
 let valid6 = false;
 const _errs18 = errors;
 if(typeof data6 === "string"){
-if(!pattern8.test(data6)){
+if(!pattern9.test(data6)){
 const err20 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err20];
@@ -7238,8 +9269,8 @@ let data7 = data.kwargs;
 if(Array.isArray(data7)){
 const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate96(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
+if(!(validate126(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate126.errors : vErrors.concat(validate126.errors);
 errors = vErrors.length;
 }
 }
@@ -7324,8 +9355,8 @@ let data10 = data.output;
 const _errs32 = errors;
 let valid10 = false;
 const _errs33 = errors;
-if(!(validate75(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate75.errors : vErrors.concat(validate75.errors);
+if(!(validate105(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate105.errors : vErrors.concat(validate105.errors);
 errors = vErrors.length;
 }
 var _valid3 = _errs33 === errors;
@@ -7413,7 +9444,7 @@ vErrors.push(err34);
 errors++;
 }
 if(!(((data12 === "completed") || (data12 === "failed")) || (data12 === "in_flight"))){
-const err35 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema57.properties.status.enum}};
+const err35 = {instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema67.properties.status.enum}};
 if(vErrors === null){
 vErrors = [err35];
 }
@@ -7469,17 +9500,17 @@ vErrors.push(err39);
 }
 errors++;
 }
-validate134.errors = vErrors;
+validate164.errors = vErrors;
 return errors === 0;
 }
-validate134.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate164.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema59 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
+const schema69 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
 
-function validate143(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate173(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate143.evaluated;
+const evaluated0 = validate173.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7629,18 +9660,18 @@ vErrors.push(err10);
 }
 errors++;
 }
-validate143.errors = vErrors;
+validate173.errors = vErrors;
 return errors === 0;
 }
-validate143.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate173.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema60 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
-const pattern35 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
+const schema70 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
+const pattern37 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
 
-function validate145(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate145.evaluated;
+const evaluated0 = validate175.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7712,8 +9743,8 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!((((((((((((((((((((((data0 === "run_failed") || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
-const err6 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema60.properties.code.enum}};
+if(!(((((((((((((((((((((((((data0 === "run_failed") || (data0 === "data_dependent")) || (data0 === "fake_unsupported")) || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "location_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
+const err6 = {instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema70.properties.code.enum}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -7828,7 +9859,7 @@ const _errs13 = errors;
 let valid2 = false;
 const _errs14 = errors;
 if(typeof data3 === "string"){
-if(!pattern10.test(data3)){
+if(!pattern11.test(data3)){
 const err14 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err14];
@@ -7853,7 +9884,7 @@ var _valid1 = _errs14 === errors;
 valid2 = valid2 || _valid1;
 const _errs16 = errors;
 if(typeof data3 === "string"){
-if(!pattern8.test(data3)){
+if(!pattern9.test(data3)){
 const err16 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err16];
@@ -7878,7 +9909,7 @@ var _valid1 = _errs16 === errors;
 valid2 = valid2 || _valid1;
 const _errs18 = errors;
 if(typeof data3 === "string"){
-if(!pattern35.test(data3)){
+if(!pattern37.test(data3)){
 const err18 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err18];
@@ -7903,7 +9934,7 @@ var _valid1 = _errs18 === errors;
 valid2 = valid2 || _valid1;
 const _errs20 = errors;
 if(typeof data3 === "string"){
-if(!pattern13.test(data3)){
+if(!pattern14.test(data3)){
 const err20 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/3/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err20];
@@ -7972,19 +10003,19 @@ vErrors.push(err24);
 }
 errors++;
 }
-validate145.errors = vErrors;
+validate175.errors = vErrors;
 return errors === 0;
 }
-validate145.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate175.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema61 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
-const schema62 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
-const pattern37 = new RegExp("^[0-9a-f]{64}$", "u");
+const schema71 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
+const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
+const pattern39 = new RegExp("^[0-9a-f]{64}$", "u");
 
-function validate148(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate148.evaluated;
+const evaluated0 = validate178.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8050,7 +10081,7 @@ errors++;
 if(data.planDigest !== undefined){
 let data1 = data.planDigest;
 if(typeof data1 === "string"){
-if(!pattern37.test(data1)){
+if(!pattern39.test(data1)){
 const err5 = {instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -8083,17 +10114,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate148.errors = vErrors;
+validate178.errors = vErrors;
 return errors === 0;
 }
-validate148.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate178.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema63 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
+const schema73 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate149(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate179(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate149.evaluated;
+const evaluated0 = validate179.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8157,16 +10188,16 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate149.errors = vErrors;
+validate179.errors = vErrors;
 return errors === 0;
 }
-validate149.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate179.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate147(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate177(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate147.evaluated;
+const evaluated0 = validate177.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8177,15 +10208,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "planned"){
-if(!(validate148(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate148.errors : vErrors.concat(validate148.errors);
+if(!(validate178(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate178.errors : vErrors.concat(validate178.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "in_process"){
-if(!(validate149(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate149.errors : vErrors.concat(validate149.errors);
+if(!(validate179(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -8224,19 +10255,19 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate147.errors = vErrors;
+validate177.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate147.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate177.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema64 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
-const schema65 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
+const schema74 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
+const schema75 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
 
-function validate154(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate184(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate154.evaluated;
+const evaluated0 = validate184.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8302,7 +10333,7 @@ const _errs3 = errors;
 let valid1 = false;
 const _errs4 = errors;
 if(typeof data0 === "string"){
-if(!pattern37.test(data0)){
+if(!pattern39.test(data0)){
 const err5 = {instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -8363,7 +10394,7 @@ vErrors = null;
 if(data.id !== undefined){
 let data1 = data.id;
 if(typeof data1 === "string"){
-if(!pattern11.test(data1)){
+if(!pattern12.test(data1)){
 const err9 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err9];
@@ -8433,7 +10464,7 @@ vErrors.push(err14);
 errors++;
 }
 if(!((((data3 === "workspace") || (data3 === "library")) || (data3 === "external")) || (data3 === "generated"))){
-const err15 = {instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema65.properties.root.enum}};
+const err15 = {instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema75.properties.root.enum}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -8454,16 +10485,16 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate154.errors = vErrors;
+validate184.errors = vErrors;
 return errors === 0;
 }
-validate154.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate184.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate153(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate183(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate153.evaluated;
+const evaluated0 = validate183.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8516,7 +10547,7 @@ errors++;
 if(data.digest !== undefined){
 let data0 = data.digest;
 if(typeof data0 === "string"){
-if(!pattern37.test(data0)){
+if(!pattern39.test(data0)){
 const err4 = {instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}};
 if(vErrors === null){
 vErrors = [err4];
@@ -8543,8 +10574,8 @@ let data1 = data.files;
 if(Array.isArray(data1)){
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate154(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate154.errors : vErrors.concat(validate154.errors);
+if(!(validate184(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate184.errors : vErrors.concat(validate184.errors);
 errors = vErrors.length;
 }
 }
@@ -8594,17 +10625,17 @@ vErrors.push(err9);
 }
 errors++;
 }
-validate153.errors = vErrors;
+validate183.errors = vErrors;
 return errors === 0;
 }
-validate153.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate183.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema66 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
+const schema76 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
 
-function validate157(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate187(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate157.evaluated;
+const evaluated0 = validate187.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8667,7 +10698,7 @@ errors++;
 if(data.id !== undefined){
 let data0 = data.id;
 if(typeof data0 === "string"){
-if(!pattern35.test(data0)){
+if(!pattern37.test(data0)){
 const err5 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -8702,7 +10733,7 @@ vErrors.push(err7);
 errors++;
 }
 if(!((data1 === "parameter") || (data1 === "buffer"))){
-const err8 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema66.properties.kind.enum}};
+const err8 = {instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema76.properties.kind.enum}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -8717,8 +10748,8 @@ let data2 = data.paths;
 if(Array.isArray(data2)){
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
-if(!(validate131(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate131.errors : vErrors.concat(validate131.errors);
+if(!(validate161(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
 errors = vErrors.length;
 }
 }
@@ -8747,7 +10778,7 @@ vErrors.push(err10);
 errors++;
 }
 if(!(((data4 === "uninitialized") || (data4 === "unsupported_tensor")) || (data4 === "value_limit"))){
-const err11 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema66.properties.unavailable.enum}};
+const err11 = {instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema76.properties.unavailable.enum}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -8763,7 +10794,7 @@ const _errs12 = errors;
 let valid3 = false;
 const _errs13 = errors;
 if(typeof data5 === "string"){
-if(!pattern13.test(data5)){
+if(!pattern14.test(data5)){
 const err12 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err12];
@@ -8832,18 +10863,18 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate157.errors = vErrors;
+validate187.errors = vErrors;
 return errors === 0;
 }
-validate157.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate187.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema67 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
-const schema68 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
+const schema77 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
+const schema78 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate161(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate191(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate161.evaluated;
+const evaluated0 = validate191.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8907,17 +10938,17 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate161.errors = vErrors;
+validate191.errors = vErrors;
 return errors === 0;
 }
-validate161.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate191.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema69 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
+const schema79 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
 
-function validate162(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate192(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate162.evaluated;
+const evaluated0 = validate192.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9016,17 +11047,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate162.errors = vErrors;
+validate192.errors = vErrors;
 return errors === 0;
 }
-validate162.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate192.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema70 = {"additionalProperties":false,"properties":{"code":{"exclusiveMaximum":4294967296,"minimum":-2147483648,"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
+const schema80 = {"additionalProperties":false,"properties":{"code":{"exclusiveMaximum":4294967296,"minimum":-2147483648,"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
 
-function validate163(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate193(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate163.evaluated;
+const evaluated0 = validate193.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9135,17 +11166,17 @@ vErrors.push(err8);
 }
 errors++;
 }
-validate163.errors = vErrors;
+validate193.errors = vErrors;
 return errors === 0;
 }
-validate163.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate193.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema71 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
+const schema81 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
 
-function validate164(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate194(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate164.evaluated;
+const evaluated0 = validate194.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9254,17 +11285,17 @@ vErrors.push(err8);
 }
 errors++;
 }
-validate164.errors = vErrors;
+validate194.errors = vErrors;
 return errors === 0;
 }
-validate164.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate194.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
+const schema82 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
 
-function validate165(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate195(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate165.evaluated;
+const evaluated0 = validate195.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9363,17 +11394,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate165.errors = vErrors;
+validate195.errors = vErrors;
 return errors === 0;
 }
-validate165.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate195.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema73 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
+const schema83 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate166(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate196(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate166.evaluated;
+const evaluated0 = validate196.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9437,16 +11468,16 @@ vErrors.push(err4);
 }
 errors++;
 }
-validate166.errors = vErrors;
+validate196.errors = vErrors;
 return errors === 0;
 }
-validate166.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate196.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate160(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate190(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate160.evaluated;
+const evaluated0 = validate190.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9457,15 +11488,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "returned"){
-if(!(validate161(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
+if(!(validate191(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate191.errors : vErrors.concat(validate191.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "raised"){
-if(!(validate162(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate162.errors : vErrors.concat(validate162.errors);
+if(!(validate192(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate192.errors : vErrors.concat(validate192.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -9473,8 +11504,8 @@ props0 = true;
 }
 }
 else if(tag0 === "exited"){
-if(!(validate163(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate163.errors : vErrors.concat(validate163.errors);
+if(!(validate193(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate193.errors : vErrors.concat(validate193.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -9482,8 +11513,8 @@ props0 = true;
 }
 }
 else if(tag0 === "killed"){
-if(!(validate164(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate164.errors : vErrors.concat(validate164.errors);
+if(!(validate194(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate194.errors : vErrors.concat(validate194.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -9491,8 +11522,8 @@ props0 = true;
 }
 }
 else if(tag0 === "timed_out"){
-if(!(validate165(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate165.errors : vErrors.concat(validate165.errors);
+if(!(validate195(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate195.errors : vErrors.concat(validate195.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -9500,8 +11531,8 @@ props0 = true;
 }
 }
 else if(tag0 === "cancelled"){
-if(!(validate166(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate166.errors : vErrors.concat(validate166.errors);
+if(!(validate196(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate196.errors : vErrors.concat(validate196.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -9540,23 +11571,23 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate160.errors = vErrors;
+validate190.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate160.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate190.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema74 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
-const pattern45 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
-const pattern51 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
-const pattern53 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
-const schema75 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
-const schema76 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
+const schema84 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
+const pattern47 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
+const pattern53 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
+const pattern55 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
+const schema85 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
+const schema86 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
 
-function validate176(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate206(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate176.evaluated;
+const evaluated0 = validate206.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9609,7 +11640,7 @@ errors++;
 if(data.invocation !== undefined){
 let data0 = data.invocation;
 if(typeof data0 === "string"){
-if(!pattern8.test(data0)){
+if(!pattern9.test(data0)){
 const err4 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err4];
@@ -9777,17 +11808,17 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate176.errors = vErrors;
+validate206.errors = vErrors;
 return errors === 0;
 }
-validate176.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate206.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema77 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
+const schema87 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
 
-function validate177(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate207(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate177.evaluated;
+const evaluated0 = validate207.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9853,7 +11884,7 @@ errors++;
 if(data.state !== undefined){
 let data1 = data.state;
 if(typeof data1 === "string"){
-if(!pattern35.test(data1)){
+if(!pattern37.test(data1)){
 const err5 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err5];
@@ -9886,17 +11917,17 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate177.errors = vErrors;
+validate207.errors = vErrors;
 return errors === 0;
 }
-validate177.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate207.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema78 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema88 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
 
-function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate208(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate178.evaluated;
+const evaluated0 = validate208.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9972,7 +12003,7 @@ errors++;
 if(data.operation !== undefined){
 let data1 = data.operation;
 if(typeof data1 === "string"){
-if(!pattern10.test(data1)){
+if(!pattern11.test(data1)){
 const err6 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err6];
@@ -10117,17 +12148,17 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate178.errors = vErrors;
+validate208.errors = vErrors;
 return errors === 0;
 }
-validate178.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate208.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema79 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema89 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
 
-function validate179(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate209(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate179.evaluated;
+const evaluated0 = validate209.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10203,7 +12234,7 @@ errors++;
 if(data.operation !== undefined){
 let data1 = data.operation;
 if(typeof data1 === "string"){
-if(!pattern10.test(data1)){
+if(!pattern11.test(data1)){
 const err6 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err6];
@@ -10348,17 +12379,17 @@ vErrors.push(err16);
 }
 errors++;
 }
-validate179.errors = vErrors;
+validate209.errors = vErrors;
 return errors === 0;
 }
-validate179.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate209.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema80 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
+const schema90 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
 
-function validate180(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate210(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate180.evaluated;
+const evaluated0 = validate210.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10434,7 +12465,7 @@ vErrors.push(err5);
 errors++;
 }
 if(!((data1 === "first_use") || (data1 === "unobserved_write"))){
-const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema80.properties.reason.enum}};
+const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema90.properties.reason.enum}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -10455,16 +12486,16 @@ vErrors.push(err7);
 }
 errors++;
 }
-validate180.errors = vErrors;
+validate210.errors = vErrors;
 return errors === 0;
 }
-validate180.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate210.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate205(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate175.evaluated;
+const evaluated0 = validate205.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10475,15 +12506,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "input"){
-if(!(validate176(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate176.errors : vErrors.concat(validate176.errors);
+if(!(validate206(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate206.errors : vErrors.concat(validate206.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "state"){
-if(!(validate177(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate177.errors : vErrors.concat(validate177.errors);
+if(!(validate207(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate207.errors : vErrors.concat(validate207.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10491,8 +12522,8 @@ props0 = true;
 }
 }
 else if(tag0 === "output"){
-if(!(validate178(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate178.errors : vErrors.concat(validate178.errors);
+if(!(validate208(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate208.errors : vErrors.concat(validate208.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10500,8 +12531,8 @@ props0 = true;
 }
 }
 else if(tag0 === "effect"){
-if(!(validate179(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
+if(!(validate209(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate209.errors : vErrors.concat(validate209.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10509,8 +12540,8 @@ props0 = true;
 }
 }
 else if(tag0 === "external"){
-if(!(validate180(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate180.errors : vErrors.concat(validate180.errors);
+if(!(validate210(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate210.errors : vErrors.concat(validate210.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10549,17 +12580,17 @@ vErrors.push(err2);
 }
 errors++;
 }
-validate175.errors = vErrors;
+validate205.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate175.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate205.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 
-function validate174(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate204(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate174.evaluated;
+const evaluated0 = validate204.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10728,7 +12759,7 @@ vErrors.push(err15);
 errors++;
 }
 for(const key0 in data){
-if(!(func1.call(schema74.properties, key0))){
+if(!(func1.call(schema84.properties, key0))){
 const err16 = {instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}};
 if(vErrors === null){
 vErrors = [err16];
@@ -10812,7 +12843,7 @@ errors++;
 if(data.id !== undefined){
 let data2 = data.id;
 if(typeof data2 === "string"){
-if(!pattern13.test(data2)){
+if(!pattern14.test(data2)){
 const err23 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err23];
@@ -10942,7 +12973,7 @@ errors++;
 if(data.object !== undefined){
 let data6 = data.object;
 if(typeof data6 === "string"){
-if(!pattern45.test(data6)){
+if(!pattern47.test(data6)){
 const err34 = {instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err34];
@@ -10970,7 +13001,7 @@ const _errs17 = errors;
 let valid1 = false;
 const _errs18 = errors;
 if(typeof data7 === "string"){
-if(!pattern13.test(data7)){
+if(!pattern14.test(data7)){
 const err36 = {instancePath:instancePath+"/previousVersion",schemaPath:"#/properties/previousVersion/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err36];
@@ -11029,8 +13060,8 @@ vErrors = null;
 }
 }
 if(data.producer !== undefined){
-if(!(validate175(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate175.errors : vErrors.concat(validate175.errors);
+if(!(validate205(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate205.errors : vErrors.concat(validate205.errors);
 errors = vErrors.length;
 }
 }
@@ -11101,7 +13132,7 @@ vErrors.push(err44);
 }
 errors++;
 }
-if(!pattern51.test(data11)){
+if(!pattern53.test(data11)){
 const err45 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err45];
@@ -11164,7 +13195,7 @@ const _errs34 = errors;
 let valid5 = false;
 const _errs35 = errors;
 if(typeof data12 === "string"){
-if(!pattern35.test(data12)){
+if(!pattern37.test(data12)){
 const err49 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err49];
@@ -11228,7 +13259,7 @@ const _errs40 = errors;
 let valid6 = false;
 const _errs41 = errors;
 if(typeof data13 === "string"){
-if(!pattern53.test(data13)){
+if(!pattern55.test(data13)){
 const err53 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err53];
@@ -11337,7 +13368,7 @@ vErrors.push(err60);
 }
 errors++;
 }
-if(!pattern51.test(data14)){
+if(!pattern53.test(data14)){
 const err61 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err61];
@@ -11453,7 +13484,7 @@ vErrors.push(err68);
 }
 errors++;
 }
-if(!pattern51.test(data16)){
+if(!pattern53.test(data16)){
 const err69 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err69];
@@ -11666,10 +13697,10 @@ vErrors.push(err83);
 }
 errors++;
 }
-validate174.errors = vErrors;
+validate204.errors = vErrors;
 return errors === 0;
 }
-validate174.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate204.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
 function validate53(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -11991,21 +14022,21 @@ errors++;
 }
 }
 if(data.environment !== undefined){
-if(!(validate66(data.environment, {instancePath:instancePath+"/environment",parentData:data,parentDataProperty:"environment",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate66.errors : vErrors.concat(validate66.errors);
+if(!(validate96(data.environment, {instancePath:instancePath+"/environment",parentData:data,parentDataProperty:"environment",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
 errors = vErrors.length;
 }
 }
 if(data.execution !== undefined){
-if(!(validate70(data.execution, {instancePath:instancePath+"/execution",parentData:data,parentDataProperty:"execution",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate70.errors : vErrors.concat(validate70.errors);
+if(!(validate100(data.execution, {instancePath:instancePath+"/execution",parentData:data,parentDataProperty:"execution",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate100.errors : vErrors.concat(validate100.errors);
 errors = vErrors.length;
 }
 }
 if(data.id !== undefined){
 let data8 = data.id;
 if(typeof data8 === "string"){
-if(!pattern12.test(data8)){
+if(!pattern13.test(data8)){
 const err27 = {instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^cap-[0-9a-f]{16}$"}};
 if(vErrors === null){
 vErrors = [err27];
@@ -12032,8 +14063,8 @@ let data9 = data.invocations;
 if(Array.isArray(data9)){
 const len2 = data9.length;
 for(let i2=0; i2<len2; i2++){
-if(!(validate74(data9[i2], {instancePath:instancePath+"/invocations/" + i2,parentData:data9,parentDataProperty:i2,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate74.errors : vErrors.concat(validate74.errors);
+if(!(validate104(data9[i2], {instancePath:instancePath+"/invocations/" + i2,parentData:data9,parentDataProperty:i2,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate104.errors : vErrors.concat(validate104.errors);
 errors = vErrors.length;
 }
 }
@@ -12050,8 +14081,8 @@ errors++;
 }
 }
 if(data.limits !== undefined){
-if(!(validate126(data.limits, {instancePath:instancePath+"/limits",parentData:data,parentDataProperty:"limits",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate126.errors : vErrors.concat(validate126.errors);
+if(!(validate156(data.limits, {instancePath:instancePath+"/limits",parentData:data,parentDataProperty:"limits",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate156.errors : vErrors.concat(validate156.errors);
 errors = vErrors.length;
 }
 }
@@ -12060,8 +14091,8 @@ let data12 = data.locations;
 if(Array.isArray(data12)){
 const len3 = data12.length;
 for(let i3=0; i3<len3; i3++){
-if(!(validate128(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate128.errors : vErrors.concat(validate128.errors);
+if(!(validate158(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate158.errors : vErrors.concat(validate158.errors);
 errors = vErrors.length;
 }
 }
@@ -12082,8 +14113,8 @@ let data14 = data.modules;
 if(Array.isArray(data14)){
 const len4 = data14.length;
 for(let i4=0; i4<len4; i4++){
-if(!(validate130(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate130.errors : vErrors.concat(validate130.errors);
+if(!(validate160(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate160.errors : vErrors.concat(validate160.errors);
 errors = vErrors.length;
 }
 }
@@ -12143,8 +14174,8 @@ let data18 = data.operations;
 if(Array.isArray(data18)){
 const len6 = data18.length;
 for(let i6=0; i6<len6; i6++){
-if(!(validate134(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate134.errors : vErrors.concat(validate134.errors);
+if(!(validate164(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate164.errors : vErrors.concat(validate164.errors);
 errors = vErrors.length;
 }
 }
@@ -12165,8 +14196,8 @@ let data20 = data.operators;
 if(Array.isArray(data20)){
 const len7 = data20.length;
 for(let i7=0; i7<len7; i7++){
-if(!(validate143(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate143.errors : vErrors.concat(validate143.errors);
+if(!(validate173(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate173.errors : vErrors.concat(validate173.errors);
 errors = vErrors.length;
 }
 }
@@ -12187,8 +14218,8 @@ let data22 = data.reasons;
 if(Array.isArray(data22)){
 const len8 = data22.length;
 for(let i8=0; i8<len8; i8++){
-if(!(validate145(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate145.errors : vErrors.concat(validate145.errors);
+if(!(validate175(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate175.errors : vErrors.concat(validate175.errors);
 errors = vErrors.length;
 }
 }
@@ -12228,14 +14259,14 @@ errors++;
 }
 }
 if(data.setup !== undefined){
-if(!(validate147(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate147.errors : vErrors.concat(validate147.errors);
+if(!(validate177(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate177.errors : vErrors.concat(validate177.errors);
 errors = vErrors.length;
 }
 }
 if(data.source !== undefined){
-if(!(validate153(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate153.errors : vErrors.concat(validate153.errors);
+if(!(validate183(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate183.errors : vErrors.concat(validate183.errors);
 errors = vErrors.length;
 }
 }
@@ -12244,8 +14275,8 @@ let data27 = data.state;
 if(Array.isArray(data27)){
 const len9 = data27.length;
 for(let i9=0; i9<len9; i9++){
-if(!(validate157(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate157.errors : vErrors.concat(validate157.errors);
+if(!(validate187(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate187.errors : vErrors.concat(validate187.errors);
 errors = vErrors.length;
 }
 }
@@ -12285,8 +14316,8 @@ errors++;
 }
 }
 if(data.termination !== undefined){
-if(!(validate160(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate160.errors : vErrors.concat(validate160.errors);
+if(!(validate190(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate190.errors : vErrors.concat(validate190.errors);
 errors = vErrors.length;
 }
 }
@@ -12295,8 +14326,8 @@ let data31 = data.values;
 if(Array.isArray(data31)){
 const len10 = data31.length;
 for(let i10=0; i10<len10; i10++){
-if(!(validate174(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate174.errors : vErrors.concat(validate174.errors);
+if(!(validate204(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate204.errors : vErrors.concat(validate204.errors);
 errors = vErrors.length;
 }
 }

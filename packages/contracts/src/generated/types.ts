@@ -10,6 +10,7 @@ export type ContractDocument =
   | ExecutionPlan
   | Problem
   | CaptureRequest;
+export type Constraint = Equal | AtMost | Divisible | Broadcast | Between | Same | DtypeClass;
 export type Argument =
   | TensorArgument
   | NoneArgument
@@ -209,6 +210,8 @@ export interface EventCoverage {
   reason:
     | (
         | "run_failed"
+        | "data_dependent"
+        | "fake_unsupported"
         | "worker_exited"
         | "worker_killed"
         | "timed_out"
@@ -217,6 +220,7 @@ export interface EventCoverage {
         | "invocation_limit"
         | "value_limit"
         | "byte_limit"
+        | "location_limit"
         | "path_limit"
         | "argument_limit"
         | "unsupported_argument"
@@ -251,14 +255,185 @@ export interface Definition {
 }
 /**
  * An exception, by type alone: its message may say anything and is kept in the attempt's log.
+ *
+ * ``constraints`` are what the recorded operands of the failed operation provably violate; null when they were not
+ * examined, because too many operations failed. ``cause`` is the earlier exception in whose place this one was
+ * raised, and that one is ``replaced``. ``control_flow`` is how torch itself leaves a call early: not a failure.
  */
 export interface Diagnostic {
-  disposition: "propagated" | "suppressed" | "unknown";
+  cause: string | null;
+  constraints: Constraint[] | null;
+  disposition: "propagated" | "suppressed" | "replaced" | "control_flow" | "unknown";
   exception: string;
   id: string;
   invocation: string | null;
   location: string | null;
   operation: string | null;
+}
+/**
+ * The operator wants both to be equal.
+ */
+export interface Equal {
+  kind: "equal";
+  left: Measure;
+  right: Measure;
+  what:
+    | "inner"
+    | "batch"
+    | "channels"
+    | "groups"
+    | "features"
+    | "classes"
+    | "kernel"
+    | "padding"
+    | "shape"
+    | "square"
+    | "rank"
+    | "elements"
+    | "split"
+    | "index"
+    | "dimension"
+    | "amount";
+}
+/**
+ * A number that is read of the argument at ``path`` of a failed operation.
+ *
+ * ``dim`` is the dimension, or the place in a list, where one is meant. ``known`` is the product of a shape without
+ * its -1, ``padded`` a size with the call's padding, ``extent`` that of a dilated kernel, ``grouped`` a size times
+ * the call's groups.
+ */
+export interface Measure {
+  dim: number | null;
+  number: number;
+  of:
+    | "size"
+    | "rank"
+    | "elements"
+    | "value"
+    | "squared"
+    | "sum"
+    | "product"
+    | "known"
+    | "length"
+    | "padded"
+    | "extent"
+    | "grouped";
+  /**
+   * @maxItems 128
+   */
+  path: (number | string)[];
+}
+/**
+ * The operator wants ``left`` not to exceed ``right``.
+ */
+export interface AtMost {
+  kind: "at_most";
+  left: Measure;
+  right: Measure;
+  what:
+    | "inner"
+    | "batch"
+    | "channels"
+    | "groups"
+    | "features"
+    | "classes"
+    | "kernel"
+    | "padding"
+    | "shape"
+    | "square"
+    | "rank"
+    | "elements"
+    | "split"
+    | "index"
+    | "dimension"
+    | "amount";
+}
+/**
+ * The operator wants ``left`` to be a multiple of ``right``.
+ */
+export interface Divisible {
+  kind: "divisible";
+  left: Measure;
+  right: Measure;
+  what:
+    | "inner"
+    | "batch"
+    | "channels"
+    | "groups"
+    | "features"
+    | "classes"
+    | "kernel"
+    | "padding"
+    | "shape"
+    | "square"
+    | "rank"
+    | "elements"
+    | "split"
+    | "index"
+    | "dimension"
+    | "amount";
+}
+/**
+ * The operator wants equal sizes, or a size 1 that it can stretch: on either side, or on the left alone.
+ */
+export interface Broadcast {
+  kind: "broadcast";
+  left: Measure;
+  right: Measure;
+  stretches: "either" | "left";
+}
+/**
+ * The operator wants ``left`` within these bounds; null where there is none.
+ */
+export interface Between {
+  kind: "between";
+  left: Measure;
+  maximum: number | null;
+  minimum: number | null;
+  what:
+    | "inner"
+    | "batch"
+    | "channels"
+    | "groups"
+    | "features"
+    | "classes"
+    | "kernel"
+    | "padding"
+    | "shape"
+    | "square"
+    | "rank"
+    | "elements"
+    | "split"
+    | "index"
+    | "dimension"
+    | "amount";
+}
+/**
+ * The operator wants one dtype, or one device, for both.
+ */
+export interface Same {
+  kind: "same";
+  left: Trait;
+  right: Trait;
+}
+/**
+ * The dtype or device of the tensor at ``path`` of a failed operation.
+ */
+export interface Trait {
+  name: string;
+  of: "dtype" | "device";
+  /**
+   * @maxItems 128
+   */
+  path: (number | string)[];
+}
+/**
+ * The operator wants a dtype of this class; ``floating`` includes complex ones, ``index`` is int32 or int64.
+ */
+export interface DtypeClass {
+  kind: "dtype";
+  left: Trait;
+  wanted: "floating" | "integral" | "index";
 }
 export interface Environment {
   implementation: string;
@@ -300,6 +475,8 @@ export interface InputSource {
 }
 /**
  * One call of a module. ``exit`` is null when the run ended inside the call.
+ *
+ * ``stopped``: torch itself left the call early, as checkpoint does when it has recomputed all it needs.
  */
 export interface Invocation {
   args: Argument[];
@@ -314,7 +491,7 @@ export interface Invocation {
   parameterCount?: number;
   parameterCountUnavailable?: "unsupported_metadata" | "read_limit";
   parent: string | null;
-  status: "completed" | "failed" | "in_flight";
+  status: "completed" | "failed" | "stopped" | "in_flight";
 }
 /**
  * A reference to a recorded value.
@@ -450,9 +627,22 @@ export interface Limits1 {
   values?: number;
 }
 /**
- * One-based lines, zero-based UTF-16 columns. Columns are null where the interpreter does not tell them.
+ * A place in the code, and the way it was reached. One-based lines, zero-based UTF-16 columns.
+ *
+ * Columns are null where the interpreter does not tell them, or the saved file cannot count them. ``caller`` is the
+ * next frame outwards within the same module call that is neither torch's nor the recorder's; it is null where the
+ * module call itself is next, whose own ``location`` goes on from there, or the program's entry. At most 64 frames
+ * are kept: ``callersOmitted`` stands at the outermost one when there were more.
+ *
+ * ``binding`` is how the place meets the saved file. ``exact``: the range is that of one expression, statement or
+ * function definition, in code that is equal to what the saved bytes compile to. ``candidate``: only the line is
+ * known, and one expression of it can be meant. ``ambiguous``: several can. ``unmapped``: none is claimed, since the
+ * file is not of the workspace, could not be read, or is not what ran.
  */
 export interface Location {
+  binding: "exact" | "candidate" | "ambiguous" | "unmapped";
+  caller: string | null;
+  callersOmitted?: true;
   column: number | null;
   endColumn: number | null;
   endLine: number | null;
@@ -518,6 +708,8 @@ export interface Operator {
 export interface Reason {
   code:
     | "run_failed"
+    | "data_dependent"
+    | "fake_unsupported"
     | "worker_exited"
     | "worker_killed"
     | "timed_out"
@@ -526,6 +718,7 @@ export interface Reason {
     | "invocation_limit"
     | "value_limit"
     | "byte_limit"
+    | "location_limit"
     | "path_limit"
     | "argument_limit"
     | "unsupported_argument"

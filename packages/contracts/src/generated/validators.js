@@ -3028,7 +3028,7 @@ validate69.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 export const capture = validate72;
 const schema30 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"coverage":{"$ref":"#/$defs/Coverage"},"definitions":{"items":{"$ref":"#/$defs/Definition"},"type":"array"},"diagnostics":{"items":{"$ref":"#/$defs/Diagnostic"},"type":"array"},"environment":{"$ref":"#/$defs/Environment"},"execution":{"$ref":"#/$defs/Execution"},"id":{"pattern":"^cap-[0-9a-f]{16}$","type":"string"},"invocations":{"items":{"$ref":"#/$defs/Invocation"},"type":"array"},"limits":{"$ref":"#/$defs/Limits"},"locations":{"items":{"$ref":"#/$defs/Location"},"type":"array"},"modules":{"items":{"$ref":"#/$defs/ModuleInstance"},"type":"array"},"normalizations":{"items":{"enum":["dict_storage","declared_write_versions","fake_device_reads"],"type":"string"},"type":"array"},"operations":{"items":{"$ref":"#/$defs/Operation"},"type":"array"},"operators":{"items":{"$ref":"#/$defs/Operator"},"type":"array"},"reasons":{"items":{"$ref":"#/$defs/Reason"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"setup":{"$ref":"#/$defs/Setup"},"source":{"$ref":"#/$defs/SourceSnapshot"},"state":{"items":{"$ref":"#/$defs/State"},"type":"array"},"status":{"enum":["complete","partial"],"type":"string"},"termination":{"$ref":"#/$defs/Termination"},"values":{"items":{"$ref":"#/$defs/Value"},"type":"array"},"valuesUnavailable":{"const":"fake_tensor","type":"string"}},"required":["schemaVersion","id","attempt","status","termination","reasons","setup","execution","environment","limits","normalizations","source","locations","definitions","modules","state","operators","invocations","operations","values","diagnostics","coverage"],"type":"object"};
 const schema31 = {"additionalProperties":false,"properties":{"invocations":{"$ref":"#/$defs/EventCoverage"},"modules":{"items":{"$ref":"#/$defs/ModuleCoverage"},"type":"array"},"operations":{"$ref":"#/$defs/EventCoverage"},"values":{"$ref":"#/$defs/EventCoverage"}},"required":["operations","invocations","values","modules"],"type":"object"};
-const schema32 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
+const schema32 = {"additionalProperties":false,"properties":{"omitted":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"reason":{"anyOf":[{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},{"type":"null"}]},"recorded":{"maximum":9007199254740991,"minimum":0,"type":"integer"}},"required":["recorded","omitted","reason"],"type":"object"};
 
 function validate74(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -3159,7 +3159,7 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(!((((((((((((((((((((((data1 === "run_failed") || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
+if(!(((((((((((((((((((((((((data1 === "run_failed") || (data1 === "data_dependent")) || (data1 === "fake_unsupported")) || (data1 === "worker_exited")) || (data1 === "worker_killed")) || (data1 === "timed_out")) || (data1 === "cancelled")) || (data1 === "operation_limit")) || (data1 === "invocation_limit")) || (data1 === "value_limit")) || (data1 === "byte_limit")) || (data1 === "location_limit")) || (data1 === "path_limit")) || (data1 === "argument_limit")) || (data1 === "unsupported_argument")) || (data1 === "unsupported_tensor")) || (data1 === "dynamic_state")) || (data1 === "failed_write")) || (data1 === "unobserved_write")) || (data1 === "escaped_storage")) || (data1 === "compiled_region")) || (data1 === "unobserved_process")) || (data1 === "unobserved_thread")) || (data1 === "lazy_state")) || (data1 === "instrumentation_error"))){
 const err6 = {instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/anyOf/0/enum",keyword:"enum",params:{allowedValues: schema32.properties.reason.anyOf[0].enum}};
 if(vErrors === null){
 vErrors = [err6];
@@ -3611,10 +3611,1461 @@ return errors === 0;
 }
 validate81.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema35 = {"additionalProperties":false,"properties":{"disposition":{"enum":["propagated","suppressed","unknown"],"type":"string"},"exception":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"operation":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","exception","operation","invocation","location","disposition"],"type":"object"};
+const schema35 = {"additionalProperties":false,"properties":{"cause":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"constraints":{"anyOf":[{"items":{"$ref":"#/$defs/Constraint"},"type":"array"},{"type":"null"}]},"disposition":{"enum":["propagated","suppressed","replaced","control_flow","unknown"],"type":"string"},"exception":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"operation":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","exception","operation","invocation","location","disposition","constraints","cause"],"type":"object"};
 const pattern17 = new RegExp("^x(0|[1-9][0-9]{0,9})$", "u");
-const pattern18 = new RegExp("^c(0|[1-9][0-9]{0,9})$", "u");
-const pattern20 = new RegExp("^o(0|[1-9][0-9]{0,9})$", "u");
+const pattern19 = new RegExp("^c(0|[1-9][0-9]{0,9})$", "u");
+const pattern21 = new RegExp("^o(0|[1-9][0-9]{0,9})$", "u");
+const schema36 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Equal"},{"$ref":"#/$defs/AtMost"},{"$ref":"#/$defs/Divisible"},{"$ref":"#/$defs/Broadcast"},{"$ref":"#/$defs/Between"},{"$ref":"#/$defs/Same"},{"$ref":"#/$defs/DtypeClass"}],"type":"object"};
+const schema37 = {"additionalProperties":false,"properties":{"kind":{"const":"equal","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","right"],"type":"object"};
+const schema38 = {"additionalProperties":false,"properties":{"dim":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"number":{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},"of":{"enum":["size","rank","elements","value","squared","sum","product","known","length","padded","extent","grouped"],"type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["path","of","dim","number"],"type":"object"};
+
+function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate86.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((((data.path === undefined) && (missing0 = "path")) || ((data.of === undefined) && (missing0 = "of"))) || ((data.dim === undefined) && (missing0 = "dim"))) || ((data.number === undefined) && (missing0 = "number"))){
+validate86.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "dim") || (key0 === "number")) || (key0 === "of")) || (key0 === "path"))){
+validate86.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.dim !== undefined){
+let data0 = data.dim;
+const _errs2 = errors;
+const _errs3 = errors;
+let valid1 = false;
+const _errs4 = errors;
+if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
+const err0 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(errors === _errs4){
+if((typeof data0 == "number") && (isFinite(data0))){
+if(data0 > 9007199254740991 || isNaN(data0)){
+const err1 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+else {
+if(data0 < 0 || isNaN(data0)){
+const err2 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+}
+}
+}
+var _valid0 = _errs4 === errors;
+valid1 = valid1 || _valid0;
+const _errs6 = errors;
+if(data0 !== null){
+const err3 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err4 = {instancePath:instancePath+"/dim",schemaPath:"#/properties/dim/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+validate86.errors = vErrors;
+return false;
+}
+else {
+errors = _errs3;
+if(vErrors !== null){
+if(_errs3){
+vErrors.length = _errs3;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.number !== undefined){
+let data1 = data.number;
+const _errs8 = errors;
+if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
+validate86.errors = [{instancePath:instancePath+"/number",schemaPath:"#/properties/number/type",keyword:"type",params:{type: "integer"}}];
+return false;
+}
+if(errors === _errs8){
+if((typeof data1 == "number") && (isFinite(data1))){
+if(data1 > 9007199254740991 || isNaN(data1)){
+validate86.errors = [{instancePath:instancePath+"/number",schemaPath:"#/properties/number/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+return false;
+}
+else {
+if(data1 < -9007199254740991 || isNaN(data1)){
+validate86.errors = [{instancePath:instancePath+"/number",schemaPath:"#/properties/number/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}}];
+return false;
+}
+}
+}
+}
+var valid0 = _errs8 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.of !== undefined){
+let data2 = data.of;
+const _errs10 = errors;
+if(typeof data2 !== "string"){
+validate86.errors = [{instancePath:instancePath+"/of",schemaPath:"#/properties/of/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((((((((((((data2 === "size") || (data2 === "rank")) || (data2 === "elements")) || (data2 === "value")) || (data2 === "squared")) || (data2 === "sum")) || (data2 === "product")) || (data2 === "known")) || (data2 === "length")) || (data2 === "padded")) || (data2 === "extent")) || (data2 === "grouped"))){
+validate86.errors = [{instancePath:instancePath+"/of",schemaPath:"#/properties/of/enum",keyword:"enum",params:{allowedValues: schema38.properties.of.enum}}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data3 = data.path;
+const _errs12 = errors;
+if(errors === _errs12){
+if(Array.isArray(data3)){
+if(data3.length > 128){
+validate86.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
+return false;
+}
+else {
+var valid2 = true;
+const len0 = data3.length;
+for(let i0=0; i0<len0; i0++){
+let data4 = data3[i0];
+const _errs14 = errors;
+const _errs15 = errors;
+let valid3 = false;
+const _errs16 = errors;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+const err5 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+if(errors === _errs16){
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+const err6 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+else {
+if(data4 < 0 || isNaN(data4)){
+const err7 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+}
+}
+var _valid1 = _errs16 === errors;
+valid3 = valid3 || _valid1;
+const _errs18 = errors;
+if(errors === _errs18){
+if(typeof data4 === "string"){
+if(func2(data4) > 64){
+const err8 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+}
+else {
+const err9 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+}
+}
+var _valid1 = _errs18 === errors;
+valid3 = valid3 || _valid1;
+if(!valid3){
+const err10 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err10];
+}
+else {
+vErrors.push(err10);
+}
+errors++;
+validate86.errors = vErrors;
+return false;
+}
+else {
+errors = _errs15;
+if(vErrors !== null){
+if(_errs15){
+vErrors.length = _errs15;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid2 = _errs14 === errors;
+if(!valid2){
+break;
+}
+}
+}
+}
+else {
+validate86.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
+return false;
+}
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate86.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate86.errors = vErrors;
+return errors === 0;
+}
+validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate85.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.what === undefined) && (missing0 = "what"))) || ((data.left === undefined) && (missing0 = "left"))) || ((data.right === undefined) && (missing0 = "right"))){
+validate85.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "what"))){
+validate85.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate85.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("equal" !== data0){
+validate85.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "equal"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.left !== undefined){
+const _errs4 = errors;
+if(!(validate86(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.right !== undefined){
+const _errs5 = errors;
+if(!(validate86(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.what !== undefined){
+let data3 = data.what;
+const _errs6 = errors;
+if(typeof data3 !== "string"){
+validate85.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((((((((((((((((data3 === "inner") || (data3 === "batch")) || (data3 === "channels")) || (data3 === "groups")) || (data3 === "features")) || (data3 === "classes")) || (data3 === "kernel")) || (data3 === "padding")) || (data3 === "shape")) || (data3 === "square")) || (data3 === "rank")) || (data3 === "elements")) || (data3 === "split")) || (data3 === "index")) || (data3 === "dimension")) || (data3 === "amount"))){
+validate85.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema37.properties.what.enum}}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate85.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate85.errors = vErrors;
+return errors === 0;
+}
+validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema39 = {"additionalProperties":false,"properties":{"kind":{"const":"at_most","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","right"],"type":"object"};
+
+function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate89.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.what === undefined) && (missing0 = "what"))) || ((data.left === undefined) && (missing0 = "left"))) || ((data.right === undefined) && (missing0 = "right"))){
+validate89.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "what"))){
+validate89.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate89.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("at_most" !== data0){
+validate89.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "at_most"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.left !== undefined){
+const _errs4 = errors;
+if(!(validate86(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.right !== undefined){
+const _errs5 = errors;
+if(!(validate86(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.what !== undefined){
+let data3 = data.what;
+const _errs6 = errors;
+if(typeof data3 !== "string"){
+validate89.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((((((((((((((((data3 === "inner") || (data3 === "batch")) || (data3 === "channels")) || (data3 === "groups")) || (data3 === "features")) || (data3 === "classes")) || (data3 === "kernel")) || (data3 === "padding")) || (data3 === "shape")) || (data3 === "square")) || (data3 === "rank")) || (data3 === "elements")) || (data3 === "split")) || (data3 === "index")) || (data3 === "dimension")) || (data3 === "amount"))){
+validate89.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema39.properties.what.enum}}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate89.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate89.errors = vErrors;
+return errors === 0;
+}
+validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema40 = {"additionalProperties":false,"properties":{"kind":{"const":"divisible","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","right"],"type":"object"};
+
+function validate92(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate92.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.what === undefined) && (missing0 = "what"))) || ((data.left === undefined) && (missing0 = "left"))) || ((data.right === undefined) && (missing0 = "right"))){
+validate92.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "what"))){
+validate92.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate92.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("divisible" !== data0){
+validate92.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "divisible"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.left !== undefined){
+const _errs4 = errors;
+if(!(validate86(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.right !== undefined){
+const _errs5 = errors;
+if(!(validate86(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.what !== undefined){
+let data3 = data.what;
+const _errs6 = errors;
+if(typeof data3 !== "string"){
+validate92.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((((((((((((((((data3 === "inner") || (data3 === "batch")) || (data3 === "channels")) || (data3 === "groups")) || (data3 === "features")) || (data3 === "classes")) || (data3 === "kernel")) || (data3 === "padding")) || (data3 === "shape")) || (data3 === "square")) || (data3 === "rank")) || (data3 === "elements")) || (data3 === "split")) || (data3 === "index")) || (data3 === "dimension")) || (data3 === "amount"))){
+validate92.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema40.properties.what.enum}}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate92.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate92.errors = vErrors;
+return errors === 0;
+}
+validate92.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema41 = {"additionalProperties":false,"properties":{"kind":{"const":"broadcast","type":"string"},"left":{"$ref":"#/$defs/Measure"},"right":{"$ref":"#/$defs/Measure"},"stretches":{"enum":["either","left"],"type":"string"}},"required":["kind","stretches","left","right"],"type":"object"};
+
+function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate95.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.stretches === undefined) && (missing0 = "stretches"))) || ((data.left === undefined) && (missing0 = "left"))) || ((data.right === undefined) && (missing0 = "right"))){
+validate95.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!((((key0 === "kind") || (key0 === "left")) || (key0 === "right")) || (key0 === "stretches"))){
+validate95.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate95.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("broadcast" !== data0){
+validate95.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "broadcast"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.left !== undefined){
+const _errs4 = errors;
+if(!(validate86(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.right !== undefined){
+const _errs5 = errors;
+if(!(validate86(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.stretches !== undefined){
+let data3 = data.stretches;
+const _errs6 = errors;
+if(typeof data3 !== "string"){
+validate95.errors = [{instancePath:instancePath+"/stretches",schemaPath:"#/properties/stretches/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((data3 === "either") || (data3 === "left"))){
+validate95.errors = [{instancePath:instancePath+"/stretches",schemaPath:"#/properties/stretches/enum",keyword:"enum",params:{allowedValues: schema41.properties.stretches.enum}}];
+return false;
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+else {
+validate95.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate95.errors = vErrors;
+return errors === 0;
+}
+validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema42 = {"additionalProperties":false,"properties":{"kind":{"const":"between","type":"string"},"left":{"$ref":"#/$defs/Measure"},"maximum":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"type":"null"}]},"minimum":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"type":"null"}]},"what":{"enum":["inner","batch","channels","groups","features","classes","kernel","padding","shape","square","rank","elements","split","index","dimension","amount"],"type":"string"}},"required":["kind","what","left","minimum","maximum"],"type":"object"};
+
+function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate98.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((((data.kind === undefined) && (missing0 = "kind")) || ((data.what === undefined) && (missing0 = "what"))) || ((data.left === undefined) && (missing0 = "left"))) || ((data.minimum === undefined) && (missing0 = "minimum"))) || ((data.maximum === undefined) && (missing0 = "maximum"))){
+validate98.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((((key0 === "kind") || (key0 === "left")) || (key0 === "maximum")) || (key0 === "minimum")) || (key0 === "what"))){
+validate98.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate98.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("between" !== data0){
+validate98.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "between"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.left !== undefined){
+const _errs4 = errors;
+if(!(validate86(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.maximum !== undefined){
+let data2 = data.maximum;
+const _errs5 = errors;
+const _errs6 = errors;
+let valid1 = false;
+const _errs7 = errors;
+if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
+const err0 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(errors === _errs7){
+if((typeof data2 == "number") && (isFinite(data2))){
+if(data2 > 9007199254740991 || isNaN(data2)){
+const err1 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+else {
+if(data2 < -9007199254740991 || isNaN(data2)){
+const err2 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+}
+}
+}
+var _valid0 = _errs7 === errors;
+valid1 = valid1 || _valid0;
+const _errs9 = errors;
+if(data2 !== null){
+const err3 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+var _valid0 = _errs9 === errors;
+valid1 = valid1 || _valid0;
+if(!valid1){
+const err4 = {instancePath:instancePath+"/maximum",schemaPath:"#/properties/maximum/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+validate98.errors = vErrors;
+return false;
+}
+else {
+errors = _errs6;
+if(vErrors !== null){
+if(_errs6){
+vErrors.length = _errs6;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.minimum !== undefined){
+let data3 = data.minimum;
+const _errs11 = errors;
+const _errs12 = errors;
+let valid2 = false;
+const _errs13 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err5 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+if(errors === _errs13){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err6 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+}
+else {
+if(data3 < -9007199254740991 || isNaN(data3)){
+const err7 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+if(vErrors === null){
+vErrors = [err7];
+}
+else {
+vErrors.push(err7);
+}
+errors++;
+}
+}
+}
+}
+var _valid1 = _errs13 === errors;
+valid2 = valid2 || _valid1;
+const _errs15 = errors;
+if(data3 !== null){
+const err8 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err8];
+}
+else {
+vErrors.push(err8);
+}
+errors++;
+}
+var _valid1 = _errs15 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err9 = {instancePath:instancePath+"/minimum",schemaPath:"#/properties/minimum/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err9];
+}
+else {
+vErrors.push(err9);
+}
+errors++;
+validate98.errors = vErrors;
+return false;
+}
+else {
+errors = _errs12;
+if(vErrors !== null){
+if(_errs12){
+vErrors.length = _errs12;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs11 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.what !== undefined){
+let data4 = data.what;
+const _errs17 = errors;
+if(typeof data4 !== "string"){
+validate98.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((((((((((((((((data4 === "inner") || (data4 === "batch")) || (data4 === "channels")) || (data4 === "groups")) || (data4 === "features")) || (data4 === "classes")) || (data4 === "kernel")) || (data4 === "padding")) || (data4 === "shape")) || (data4 === "square")) || (data4 === "rank")) || (data4 === "elements")) || (data4 === "split")) || (data4 === "index")) || (data4 === "dimension")) || (data4 === "amount"))){
+validate98.errors = [{instancePath:instancePath+"/what",schemaPath:"#/properties/what/enum",keyword:"enum",params:{allowedValues: schema42.properties.what.enum}}];
+return false;
+}
+var valid0 = _errs17 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+}
+}
+else {
+validate98.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate98.errors = vErrors;
+return errors === 0;
+}
+validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema43 = {"additionalProperties":false,"properties":{"kind":{"const":"same","type":"string"},"left":{"$ref":"#/$defs/Trait"},"right":{"$ref":"#/$defs/Trait"}},"required":["kind","left","right"],"type":"object"};
+const schema44 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"of":{"enum":["dtype","device"],"type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["path","of","name"],"type":"object"};
+
+function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate101.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.path === undefined) && (missing0 = "path")) || ((data.of === undefined) && (missing0 = "of"))) || ((data.name === undefined) && (missing0 = "name"))){
+validate101.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "name") || (key0 === "of")) || (key0 === "path"))){
+validate101.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.name !== undefined){
+let data0 = data.name;
+const _errs2 = errors;
+if(errors === _errs2){
+if(typeof data0 === "string"){
+if(func2(data0) > 1024){
+validate101.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+return false;
+}
+else {
+if(func2(data0) < 1){
+validate101.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
+return false;
+}
+}
+}
+else {
+validate101.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.of !== undefined){
+let data1 = data.of;
+const _errs4 = errors;
+if(typeof data1 !== "string"){
+validate101.errors = [{instancePath:instancePath+"/of",schemaPath:"#/properties/of/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((data1 === "dtype") || (data1 === "device"))){
+validate101.errors = [{instancePath:instancePath+"/of",schemaPath:"#/properties/of/enum",keyword:"enum",params:{allowedValues: schema44.properties.of.enum}}];
+return false;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.path !== undefined){
+let data2 = data.path;
+const _errs6 = errors;
+if(errors === _errs6){
+if(Array.isArray(data2)){
+if(data2.length > 128){
+validate101.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
+return false;
+}
+else {
+var valid1 = true;
+const len0 = data2.length;
+for(let i0=0; i0<len0; i0++){
+let data3 = data2[i0];
+const _errs8 = errors;
+const _errs9 = errors;
+let valid2 = false;
+const _errs10 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err0 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(vErrors === null){
+vErrors = [err0];
+}
+else {
+vErrors.push(err0);
+}
+errors++;
+}
+if(errors === _errs10){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err1 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+if(vErrors === null){
+vErrors = [err1];
+}
+else {
+vErrors.push(err1);
+}
+errors++;
+}
+else {
+if(data3 < 0 || isNaN(data3)){
+const err2 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err2];
+}
+else {
+vErrors.push(err2);
+}
+errors++;
+}
+}
+}
+}
+var _valid0 = _errs10 === errors;
+valid2 = valid2 || _valid0;
+const _errs12 = errors;
+if(errors === _errs12){
+if(typeof data3 === "string"){
+if(func2(data3) > 64){
+const err3 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 64}};
+if(vErrors === null){
+vErrors = [err3];
+}
+else {
+vErrors.push(err3);
+}
+errors++;
+}
+}
+else {
+const err4 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+var _valid0 = _errs12 === errors;
+valid2 = valid2 || _valid0;
+if(!valid2){
+const err5 = {instancePath:instancePath+"/path/" + i0,schemaPath:"#/properties/path/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+validate101.errors = vErrors;
+return false;
+}
+else {
+errors = _errs9;
+if(vErrors !== null){
+if(_errs9){
+vErrors.length = _errs9;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid1 = _errs8 === errors;
+if(!valid1){
+break;
+}
+}
+}
+}
+else {
+validate101.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
+return false;
+}
+}
+var valid0 = _errs6 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate101.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate101.errors = vErrors;
+return errors === 0;
+}
+validate101.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate100.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.kind === undefined) && (missing0 = "kind")) || ((data.left === undefined) && (missing0 = "left"))) || ((data.right === undefined) && (missing0 = "right"))){
+validate100.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "kind") || (key0 === "left")) || (key0 === "right"))){
+validate100.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate100.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("same" !== data0){
+validate100.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "same"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.left !== undefined){
+const _errs4 = errors;
+if(!(validate101(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate101.errors : vErrors.concat(validate101.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.right !== undefined){
+const _errs5 = errors;
+if(!(validate101(data.right, {instancePath:instancePath+"/right",parentData:data,parentDataProperty:"right",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate101.errors : vErrors.concat(validate101.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate100.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate100.errors = vErrors;
+return errors === 0;
+}
+validate100.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+const schema45 = {"additionalProperties":false,"properties":{"kind":{"const":"dtype","type":"string"},"left":{"$ref":"#/$defs/Trait"},"wanted":{"enum":["floating","integral","index"],"type":"string"}},"required":["kind","left","wanted"],"type":"object"};
+
+function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate104.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+let missing0;
+if((((data.kind === undefined) && (missing0 = "kind")) || ((data.left === undefined) && (missing0 = "left"))) || ((data.wanted === undefined) && (missing0 = "wanted"))){
+validate104.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+return false;
+}
+else {
+const _errs1 = errors;
+for(const key0 in data){
+if(!(((key0 === "kind") || (key0 === "left")) || (key0 === "wanted"))){
+validate104.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+return false;
+break;
+}
+}
+if(_errs1 === errors){
+if(data.kind !== undefined){
+let data0 = data.kind;
+const _errs2 = errors;
+if(typeof data0 !== "string"){
+validate104.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if("dtype" !== data0){
+validate104.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dtype"}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.left !== undefined){
+const _errs4 = errors;
+if(!(validate101(data.left, {instancePath:instancePath+"/left",parentData:data,parentDataProperty:"left",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate101.errors : vErrors.concat(validate101.errors);
+errors = vErrors.length;
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.wanted !== undefined){
+let data2 = data.wanted;
+const _errs5 = errors;
+if(typeof data2 !== "string"){
+validate104.errors = [{instancePath:instancePath+"/wanted",schemaPath:"#/properties/wanted/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!(((data2 === "floating") || (data2 === "integral")) || (data2 === "index"))){
+validate104.errors = [{instancePath:instancePath+"/wanted",schemaPath:"#/properties/wanted/enum",keyword:"enum",params:{allowedValues: schema45.properties.wanted.enum}}];
+return false;
+}
+var valid0 = _errs5 === errors;
+}
+else {
+var valid0 = true;
+}
+}
+}
+}
+}
+}
+else {
+validate104.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate104.errors = vErrors;
+return errors === 0;
+}
+validate104.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+
+
+function validate84(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+let vErrors = null;
+let errors = 0;
+const evaluated0 = validate84.evaluated;
+if(evaluated0.dynamicProps){
+evaluated0.props = undefined;
+}
+if(evaluated0.dynamicItems){
+evaluated0.items = undefined;
+}
+if(errors === 0){
+if(data && typeof data == "object" && !Array.isArray(data)){
+const tag0 = data.kind;
+if(typeof tag0 == "string"){
+if(tag0 === "equal"){
+if(!(validate85(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate85.errors : vErrors.concat(validate85.errors);
+errors = vErrors.length;
+}
+var props0 = true;
+}
+else if(tag0 === "at_most"){
+if(!(validate89(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate89.errors : vErrors.concat(validate89.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "divisible"){
+if(!(validate92(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate92.errors : vErrors.concat(validate92.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "broadcast"){
+if(!(validate95(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "between"){
+if(!(validate98(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate98.errors : vErrors.concat(validate98.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "same"){
+if(!(validate100(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate100.errors : vErrors.concat(validate100.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else if(tag0 === "dtype"){
+if(!(validate104(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate104.errors : vErrors.concat(validate104.errors);
+errors = vErrors.length;
+}
+if(props0 !== true){
+props0 = true;
+}
+}
+else {
+validate84.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+return false;
+}
+}
+else {
+validate84.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+return false;
+}
+}
+else {
+validate84.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+return false;
+}
+}
+validate84.errors = vErrors;
+evaluated0.props = props0;
+return errors === 0;
+}
+validate84.evaluated = {"dynamicProps":true,"dynamicItems":false};
+
 
 function validate83(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
@@ -3629,95 +5080,30 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if(((((((data.id === undefined) && (missing0 = "id")) || ((data.exception === undefined) && (missing0 = "exception"))) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.invocation === undefined) && (missing0 = "invocation"))) || ((data.location === undefined) && (missing0 = "location"))) || ((data.disposition === undefined) && (missing0 = "disposition"))){
+if(((((((((data.id === undefined) && (missing0 = "id")) || ((data.exception === undefined) && (missing0 = "exception"))) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.invocation === undefined) && (missing0 = "invocation"))) || ((data.location === undefined) && (missing0 = "location"))) || ((data.disposition === undefined) && (missing0 = "disposition"))) || ((data.constraints === undefined) && (missing0 = "constraints"))) || ((data.cause === undefined) && (missing0 = "cause"))){
 validate83.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!((((((key0 === "disposition") || (key0 === "exception")) || (key0 === "id")) || (key0 === "invocation")) || (key0 === "location")) || (key0 === "operation"))){
+if(!((((((((key0 === "cause") || (key0 === "constraints")) || (key0 === "disposition")) || (key0 === "exception")) || (key0 === "id")) || (key0 === "invocation")) || (key0 === "location")) || (key0 === "operation"))){
 validate83.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.disposition !== undefined){
-let data0 = data.disposition;
+if(data.cause !== undefined){
+let data0 = data.cause;
 const _errs2 = errors;
-if(typeof data0 !== "string"){
-validate83.errors = [{instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-if(!(((data0 === "propagated") || (data0 === "suppressed")) || (data0 === "unknown"))){
-validate83.errors = [{instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/enum",keyword:"enum",params:{allowedValues: schema35.properties.disposition.enum}}];
-return false;
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.exception !== undefined){
-let data1 = data.exception;
+const _errs3 = errors;
+let valid1 = false;
 const _errs4 = errors;
 if(errors === _errs4){
-if(typeof data1 === "string"){
-if(func2(data1) > 1024){
-validate83.errors = [{instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/maxLength",keyword:"maxLength",params:{limit: 1024}}];
-return false;
-}
-else {
-if(func2(data1) < 1){
-validate83.errors = [{instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/minLength",keyword:"minLength",params:{limit: 1}}];
-return false;
-}
-}
-}
-else {
-validate83.errors = [{instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs4 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.id !== undefined){
-let data2 = data.id;
-const _errs6 = errors;
-if(errors === _errs6){
-if(typeof data2 === "string"){
-if(!pattern17.test(data2)){
-validate83.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}}];
-return false;
-}
-}
-else {
-validate83.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs6 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.invocation !== undefined){
-let data3 = data.invocation;
-const _errs8 = errors;
-const _errs9 = errors;
-let valid1 = false;
-const _errs10 = errors;
-if(errors === _errs10){
-if(typeof data3 === "string"){
-if(!pattern18.test(data3)){
-const err0 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
+if(typeof data0 === "string"){
+if(!pattern17.test(data0)){
+const err0 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
 }
@@ -3728,7 +5114,7 @@ errors++;
 }
 }
 else {
-const err1 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/type",keyword:"type",params:{type: "string"}};
+const err1 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -3738,11 +5124,11 @@ vErrors.push(err1);
 errors++;
 }
 }
-var _valid0 = _errs10 === errors;
+var _valid0 = _errs4 === errors;
 valid1 = valid1 || _valid0;
-const _errs12 = errors;
-if(data3 !== null){
-const err2 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/1/type",keyword:"type",params:{type: "null"}};
+const _errs6 = errors;
+if(data0 !== null){
+const err2 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -3751,15 +5137,92 @@ vErrors.push(err2);
 }
 errors++;
 }
-var _valid0 = _errs12 === errors;
+var _valid0 = _errs6 === errors;
 valid1 = valid1 || _valid0;
 if(!valid1){
-const err3 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf",keyword:"anyOf",params:{}};
+const err3 = {instancePath:instancePath+"/cause",schemaPath:"#/properties/cause/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err3];
 }
 else {
 vErrors.push(err3);
+}
+errors++;
+validate83.errors = vErrors;
+return false;
+}
+else {
+errors = _errs3;
+if(vErrors !== null){
+if(_errs3){
+vErrors.length = _errs3;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.constraints !== undefined){
+let data1 = data.constraints;
+const _errs8 = errors;
+const _errs9 = errors;
+let valid2 = false;
+const _errs10 = errors;
+if(errors === _errs10){
+if(Array.isArray(data1)){
+var valid3 = true;
+const len0 = data1.length;
+for(let i0=0; i0<len0; i0++){
+const _errs12 = errors;
+if(!(validate84(data1[i0], {instancePath:instancePath+"/constraints/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate84.errors : vErrors.concat(validate84.errors);
+errors = vErrors.length;
+}
+var valid3 = _errs12 === errors;
+if(!valid3){
+break;
+}
+}
+}
+else {
+const err4 = {instancePath:instancePath+"/constraints",schemaPath:"#/properties/constraints/anyOf/0/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+}
+var _valid1 = _errs10 === errors;
+valid2 = valid2 || _valid1;
+const _errs13 = errors;
+if(data1 !== null){
+const err5 = {instancePath:instancePath+"/constraints",schemaPath:"#/properties/constraints/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+var _valid1 = _errs13 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err6 = {instancePath:instancePath+"/constraints",schemaPath:"#/properties/constraints/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
 }
 errors++;
 validate83.errors = vErrors;
@@ -3782,53 +5245,81 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.location !== undefined){
-let data4 = data.location;
-const _errs14 = errors;
+if(data.disposition !== undefined){
+let data3 = data.disposition;
 const _errs15 = errors;
-let valid2 = false;
-const _errs16 = errors;
-if(errors === _errs16){
+if(typeof data3 !== "string"){
+validate83.errors = [{instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!(((((data3 === "propagated") || (data3 === "suppressed")) || (data3 === "replaced")) || (data3 === "control_flow")) || (data3 === "unknown"))){
+validate83.errors = [{instancePath:instancePath+"/disposition",schemaPath:"#/properties/disposition/enum",keyword:"enum",params:{allowedValues: schema35.properties.disposition.enum}}];
+return false;
+}
+var valid0 = _errs15 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.exception !== undefined){
+let data4 = data.exception;
+const _errs17 = errors;
+if(errors === _errs17){
 if(typeof data4 === "string"){
-if(!pattern16.test(data4)){
-const err4 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
-if(vErrors === null){
-vErrors = [err4];
+if(func2(data4) > 1024){
+validate83.errors = [{instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+return false;
 }
 else {
-vErrors.push(err4);
+if(func2(data4) < 1){
+validate83.errors = [{instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/minLength",keyword:"minLength",params:{limit: 1}}];
+return false;
 }
-errors++;
+}
+}
+else {
+validate83.errors = [{instancePath:instancePath+"/exception",schemaPath:"#/properties/exception/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs17 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data5 = data.id;
+const _errs19 = errors;
+if(errors === _errs19){
+if(typeof data5 === "string"){
+if(!pattern17.test(data5)){
+validate83.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}}];
+return false;
 }
 }
 else {
-const err5 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err5];
+validate83.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs19 === errors;
 }
 else {
-vErrors.push(err5);
+var valid0 = true;
 }
-errors++;
-}
-}
-var _valid1 = _errs16 === errors;
-valid2 = valid2 || _valid1;
-const _errs18 = errors;
-if(data4 !== null){
-const err6 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/1/type",keyword:"type",params:{type: "null"}};
-if(vErrors === null){
-vErrors = [err6];
-}
-else {
-vErrors.push(err6);
-}
-errors++;
-}
-var _valid1 = _errs18 === errors;
-valid2 = valid2 || _valid1;
-if(!valid2){
-const err7 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf",keyword:"anyOf",params:{}};
+if(valid0){
+if(data.invocation !== undefined){
+let data6 = data.invocation;
+const _errs21 = errors;
+const _errs22 = errors;
+let valid4 = false;
+const _errs23 = errors;
+if(errors === _errs23){
+if(typeof data6 === "string"){
+if(!pattern19.test(data6)){
+const err7 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -3836,36 +5327,10 @@ else {
 vErrors.push(err7);
 }
 errors++;
-validate83.errors = vErrors;
-return false;
+}
 }
 else {
-errors = _errs15;
-if(vErrors !== null){
-if(_errs15){
-vErrors.length = _errs15;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs14 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.operation !== undefined){
-let data5 = data.operation;
-const _errs20 = errors;
-const _errs21 = errors;
-let valid3 = false;
-const _errs22 = errors;
-if(errors === _errs22){
-if(typeof data5 === "string"){
-if(!pattern20.test(data5)){
-const err8 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
+const err8 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -3875,8 +5340,11 @@ vErrors.push(err8);
 errors++;
 }
 }
-else {
-const err9 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/type",keyword:"type",params:{type: "string"}};
+var _valid2 = _errs23 === errors;
+valid4 = valid4 || _valid2;
+const _errs25 = errors;
+if(data6 !== null){
+const err9 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -3885,12 +5353,10 @@ vErrors.push(err9);
 }
 errors++;
 }
-}
-var _valid2 = _errs22 === errors;
-valid3 = valid3 || _valid2;
-const _errs24 = errors;
-if(data5 !== null){
-const err10 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/1/type",keyword:"type",params:{type: "null"}};
+var _valid2 = _errs25 === errors;
+valid4 = valid4 || _valid2;
+if(!valid4){
+const err10 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -3898,11 +5364,36 @@ else {
 vErrors.push(err10);
 }
 errors++;
+validate83.errors = vErrors;
+return false;
 }
-var _valid2 = _errs24 === errors;
-valid3 = valid3 || _valid2;
-if(!valid3){
-const err11 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs22;
+if(vErrors !== null){
+if(_errs22){
+vErrors.length = _errs22;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs21 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.location !== undefined){
+let data7 = data.location;
+const _errs27 = errors;
+const _errs28 = errors;
+let valid5 = false;
+const _errs29 = errors;
+if(errors === _errs29){
+if(typeof data7 === "string"){
+if(!pattern16.test(data7)){
+const err11 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -3910,24 +5401,137 @@ else {
 vErrors.push(err11);
 }
 errors++;
+}
+}
+else {
+const err12 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err12];
+}
+else {
+vErrors.push(err12);
+}
+errors++;
+}
+}
+var _valid3 = _errs29 === errors;
+valid5 = valid5 || _valid3;
+const _errs31 = errors;
+if(data7 !== null){
+const err13 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err13];
+}
+else {
+vErrors.push(err13);
+}
+errors++;
+}
+var _valid3 = _errs31 === errors;
+valid5 = valid5 || _valid3;
+if(!valid5){
+const err14 = {instancePath:instancePath+"/location",schemaPath:"#/properties/location/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err14];
+}
+else {
+vErrors.push(err14);
+}
+errors++;
 validate83.errors = vErrors;
 return false;
 }
 else {
-errors = _errs21;
+errors = _errs28;
 if(vErrors !== null){
-if(_errs21){
-vErrors.length = _errs21;
+if(_errs28){
+vErrors.length = _errs28;
 }
 else {
 vErrors = null;
 }
 }
 }
-var valid0 = _errs20 === errors;
+var valid0 = _errs27 === errors;
 }
 else {
 var valid0 = true;
+}
+if(valid0){
+if(data.operation !== undefined){
+let data8 = data.operation;
+const _errs33 = errors;
+const _errs34 = errors;
+let valid6 = false;
+const _errs35 = errors;
+if(errors === _errs35){
+if(typeof data8 === "string"){
+if(!pattern21.test(data8)){
+const err15 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+}
+else {
+const err16 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/0/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+}
+var _valid4 = _errs35 === errors;
+valid6 = valid6 || _valid4;
+const _errs37 = errors;
+if(data8 !== null){
+const err17 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+var _valid4 = _errs37 === errors;
+valid6 = valid6 || _valid4;
+if(!valid6){
+const err18 = {instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+validate83.errors = vErrors;
+return false;
+}
+else {
+errors = _errs34;
+if(vErrors !== null){
+if(_errs34){
+vErrors.length = _errs34;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs33 === errors;
+}
+else {
+var valid0 = true;
+}
+}
 }
 }
 }
@@ -3947,13 +5551,13 @@ return errors === 0;
 }
 validate83.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema36 = {"additionalProperties":false,"properties":{"implementation":{"maxLength":1024,"minLength":1,"type":"string"},"platform":{"maxLength":1024,"minLength":1,"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"sandbox":{"items":{"$ref":"#/$defs/SandboxFact"},"type":"array"},"threads":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"torch":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["python","implementation","torch","platform","threads","sandbox"],"type":"object"};
-const schema37 = {"additionalProperties":false,"properties":{"mechanism":{"maxLength":1024,"minLength":1,"type":"string"},"reason":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"state":{"enum":["enforced","degraded","unavailable"],"type":"string"}},"required":["mechanism","state","reason"],"type":"object"};
+const schema46 = {"additionalProperties":false,"properties":{"implementation":{"maxLength":1024,"minLength":1,"type":"string"},"platform":{"maxLength":1024,"minLength":1,"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"sandbox":{"items":{"$ref":"#/$defs/SandboxFact"},"type":"array"},"threads":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"torch":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["python","implementation","torch","platform","threads","sandbox"],"type":"object"};
+const schema47 = {"additionalProperties":false,"properties":{"mechanism":{"maxLength":1024,"minLength":1,"type":"string"},"reason":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"state":{"enum":["enforced","degraded","unavailable"],"type":"string"}},"required":["mechanism","state","reason"],"type":"object"};
 
-function validate86(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate116(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate86.evaluated;
+const evaluated0 = validate116.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -3964,14 +5568,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.mechanism === undefined) && (missing0 = "mechanism")) || ((data.state === undefined) && (missing0 = "state"))) || ((data.reason === undefined) && (missing0 = "reason"))){
-validate86.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate116.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "mechanism") || (key0 === "reason")) || (key0 === "state"))){
-validate86.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate116.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -3983,18 +5587,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate86.errors = [{instancePath:instancePath+"/mechanism",schemaPath:"#/properties/mechanism/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate116.errors = [{instancePath:instancePath+"/mechanism",schemaPath:"#/properties/mechanism/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate86.errors = [{instancePath:instancePath+"/mechanism",schemaPath:"#/properties/mechanism/minLength",keyword:"minLength",params:{limit: 1}}];
+validate116.errors = [{instancePath:instancePath+"/mechanism",schemaPath:"#/properties/mechanism/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate86.errors = [{instancePath:instancePath+"/mechanism",schemaPath:"#/properties/mechanism/type",keyword:"type",params:{type: "string"}}];
+validate116.errors = [{instancePath:instancePath+"/mechanism",schemaPath:"#/properties/mechanism/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4058,7 +5662,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate86.errors = vErrors;
+validate116.errors = vErrors;
 return false;
 }
 else {
@@ -4082,11 +5686,11 @@ if(data.state !== undefined){
 let data2 = data.state;
 const _errs10 = errors;
 if(typeof data2 !== "string"){
-validate86.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/type",keyword:"type",params:{type: "string"}}];
+validate116.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data2 === "enforced") || (data2 === "degraded")) || (data2 === "unavailable"))){
-validate86.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/enum",keyword:"enum",params:{allowedValues: schema37.properties.state.enum}}];
+validate116.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/enum",keyword:"enum",params:{allowedValues: schema47.properties.state.enum}}];
 return false;
 }
 var valid0 = _errs10 === errors;
@@ -4100,20 +5704,20 @@ var valid0 = true;
 }
 }
 else {
-validate86.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate116.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate86.errors = vErrors;
+validate116.errors = vErrors;
 return errors === 0;
 }
-validate86.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate116.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate85(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate85.evaluated;
+const evaluated0 = validate115.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4124,14 +5728,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((data.python === undefined) && (missing0 = "python")) || ((data.implementation === undefined) && (missing0 = "implementation"))) || ((data.torch === undefined) && (missing0 = "torch"))) || ((data.platform === undefined) && (missing0 = "platform"))) || ((data.threads === undefined) && (missing0 = "threads"))) || ((data.sandbox === undefined) && (missing0 = "sandbox"))){
-validate85.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate115.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((key0 === "implementation") || (key0 === "platform")) || (key0 === "python")) || (key0 === "sandbox")) || (key0 === "threads")) || (key0 === "torch"))){
-validate85.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate115.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -4143,18 +5747,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate85.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate115.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate85.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/minLength",keyword:"minLength",params:{limit: 1}}];
+validate115.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/type",keyword:"type",params:{type: "string"}}];
+validate115.errors = [{instancePath:instancePath+"/implementation",schemaPath:"#/properties/implementation/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4170,18 +5774,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate85.errors = [{instancePath:instancePath+"/platform",schemaPath:"#/properties/platform/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate115.errors = [{instancePath:instancePath+"/platform",schemaPath:"#/properties/platform/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate85.errors = [{instancePath:instancePath+"/platform",schemaPath:"#/properties/platform/minLength",keyword:"minLength",params:{limit: 1}}];
+validate115.errors = [{instancePath:instancePath+"/platform",schemaPath:"#/properties/platform/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/platform",schemaPath:"#/properties/platform/type",keyword:"type",params:{type: "string"}}];
+validate115.errors = [{instancePath:instancePath+"/platform",schemaPath:"#/properties/platform/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4197,18 +5801,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate85.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate115.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate85.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/minLength",keyword:"minLength",params:{limit: 1}}];
+validate115.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/type",keyword:"type",params:{type: "string"}}];
+validate115.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4227,8 +5831,8 @@ var valid1 = true;
 const len0 = data3.length;
 for(let i0=0; i0<len0; i0++){
 const _errs10 = errors;
-if(!(validate86(data3[i0], {instancePath:instancePath+"/sandbox/" + i0,parentData:data3,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate86.errors : vErrors.concat(validate86.errors);
+if(!(validate116(data3[i0], {instancePath:instancePath+"/sandbox/" + i0,parentData:data3,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate116.errors : vErrors.concat(validate116.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs10 === errors;
@@ -4238,7 +5842,7 @@ break;
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/sandbox",schemaPath:"#/properties/sandbox/type",keyword:"type",params:{type: "array"}}];
+validate115.errors = [{instancePath:instancePath+"/sandbox",schemaPath:"#/properties/sandbox/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -4252,18 +5856,18 @@ if(data.threads !== undefined){
 let data5 = data.threads;
 const _errs11 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate85.errors = [{instancePath:instancePath+"/threads",schemaPath:"#/properties/threads/type",keyword:"type",params:{type: "integer"}}];
+validate115.errors = [{instancePath:instancePath+"/threads",schemaPath:"#/properties/threads/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs11){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate85.errors = [{instancePath:instancePath+"/threads",schemaPath:"#/properties/threads/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate115.errors = [{instancePath:instancePath+"/threads",schemaPath:"#/properties/threads/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate85.errors = [{instancePath:instancePath+"/threads",schemaPath:"#/properties/threads/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate115.errors = [{instancePath:instancePath+"/threads",schemaPath:"#/properties/threads/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -4281,18 +5885,18 @@ const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data6 === "string"){
 if(func2(data6) > 1024){
-validate85.errors = [{instancePath:instancePath+"/torch",schemaPath:"#/properties/torch/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate115.errors = [{instancePath:instancePath+"/torch",schemaPath:"#/properties/torch/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data6) < 1){
-validate85.errors = [{instancePath:instancePath+"/torch",schemaPath:"#/properties/torch/minLength",keyword:"minLength",params:{limit: 1}}];
+validate115.errors = [{instancePath:instancePath+"/torch",schemaPath:"#/properties/torch/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate85.errors = [{instancePath:instancePath+"/torch",schemaPath:"#/properties/torch/type",keyword:"type",params:{type: "string"}}];
+validate115.errors = [{instancePath:instancePath+"/torch",schemaPath:"#/properties/torch/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4310,23 +5914,23 @@ var valid0 = true;
 }
 }
 else {
-validate85.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate115.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate85.errors = vErrors;
+validate115.errors = vErrors;
 return errors === 0;
 }
-validate85.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate115.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema38 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"file":{"anyOf":[{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["file","target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
-const pattern21 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
-const schema39 = {"additionalProperties":false,"properties":{"kind":{"enum":["function","convention","caller","none"],"type":"string"},"name":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","name"],"type":"object"};
+const schema48 = {"additionalProperties":false,"properties":{"fake":{"type":"boolean"},"file":{"anyOf":[{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"gradEnabled":{"type":"boolean"},"inferenceMode":{"type":"boolean"},"inputs":{"$ref":"#/$defs/InputSource"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"},"targetKind":{"enum":["class","factory","instance","script"],"type":"string"}},"required":["file","target","targetKind","inputs","mode","fake","gradEnabled","inferenceMode"],"type":"object"};
+const pattern22 = new RegExp("^f(0|[1-9][0-9]{0,9})$", "u");
+const schema49 = {"additionalProperties":false,"properties":{"kind":{"enum":["function","convention","caller","none"],"type":"string"},"name":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","name"],"type":"object"};
 
-function validate90(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate120(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate90.evaluated;
+const evaluated0 = validate120.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4337,14 +5941,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.name === undefined) && (missing0 = "name"))){
-validate90.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate120.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "name"))){
-validate90.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate120.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -4354,11 +5958,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate90.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate120.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((data0 === "function") || (data0 === "convention")) || (data0 === "caller")) || (data0 === "none"))){
-validate90.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema39.properties.kind.enum}}];
+validate120.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema49.properties.kind.enum}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4433,7 +6037,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate90.errors = vErrors;
+validate120.errors = vErrors;
 return false;
 }
 else {
@@ -4457,20 +6061,20 @@ var valid0 = true;
 }
 }
 else {
-validate90.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate120.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate90.errors = vErrors;
+validate120.errors = vErrors;
 return errors === 0;
 }
-validate90.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate120.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate89(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate119(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate89.evaluated;
+const evaluated0 = validate119.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4481,14 +6085,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((data.file === undefined) && (missing0 = "file")) || ((data.target === undefined) && (missing0 = "target"))) || ((data.targetKind === undefined) && (missing0 = "targetKind"))) || ((data.inputs === undefined) && (missing0 = "inputs"))) || ((data.mode === undefined) && (missing0 = "mode"))) || ((data.fake === undefined) && (missing0 = "fake"))) || ((data.gradEnabled === undefined) && (missing0 = "gradEnabled"))) || ((data.inferenceMode === undefined) && (missing0 = "inferenceMode"))){
-validate89.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate119.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((((key0 === "fake") || (key0 === "file")) || (key0 === "gradEnabled")) || (key0 === "inferenceMode")) || (key0 === "inputs")) || (key0 === "mode")) || (key0 === "target")) || (key0 === "targetKind"))){
-validate89.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate119.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -4497,7 +6101,7 @@ if(_errs1 === errors){
 if(data.fake !== undefined){
 const _errs2 = errors;
 if(typeof data.fake !== "boolean"){
-validate89.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
+validate119.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4514,7 +6118,7 @@ let valid1 = false;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data1 === "string"){
-if(!pattern21.test(data1)){
+if(!pattern22.test(data1)){
 const err0 = {instancePath:instancePath+"/file",schemaPath:"#/properties/file/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
@@ -4560,7 +6164,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate89.errors = vErrors;
+validate119.errors = vErrors;
 return false;
 }
 else {
@@ -4583,7 +6187,7 @@ if(valid0){
 if(data.gradEnabled !== undefined){
 const _errs10 = errors;
 if(typeof data.gradEnabled !== "boolean"){
-validate89.errors = [{instancePath:instancePath+"/gradEnabled",schemaPath:"#/properties/gradEnabled/type",keyword:"type",params:{type: "boolean"}}];
+validate119.errors = [{instancePath:instancePath+"/gradEnabled",schemaPath:"#/properties/gradEnabled/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs10 === errors;
@@ -4595,7 +6199,7 @@ if(valid0){
 if(data.inferenceMode !== undefined){
 const _errs12 = errors;
 if(typeof data.inferenceMode !== "boolean"){
-validate89.errors = [{instancePath:instancePath+"/inferenceMode",schemaPath:"#/properties/inferenceMode/type",keyword:"type",params:{type: "boolean"}}];
+validate119.errors = [{instancePath:instancePath+"/inferenceMode",schemaPath:"#/properties/inferenceMode/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -4606,8 +6210,8 @@ var valid0 = true;
 if(valid0){
 if(data.inputs !== undefined){
 const _errs14 = errors;
-if(!(validate90(data.inputs, {instancePath:instancePath+"/inputs",parentData:data,parentDataProperty:"inputs",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate90.errors : vErrors.concat(validate90.errors);
+if(!(validate120(data.inputs, {instancePath:instancePath+"/inputs",parentData:data,parentDataProperty:"inputs",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate120.errors : vErrors.concat(validate120.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs14 === errors;
@@ -4620,11 +6224,11 @@ if(data.mode !== undefined){
 let data5 = data.mode;
 const _errs15 = errors;
 if(typeof data5 !== "string"){
-validate89.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
+validate119.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data5 === "eval") || (data5 === "train")) || (data5 === "as_is"))){
-validate89.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema38.properties.mode.enum}}];
+validate119.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema48.properties.mode.enum}}];
 return false;
 }
 var valid0 = _errs15 === errors;
@@ -4639,18 +6243,18 @@ const _errs17 = errors;
 if(errors === _errs17){
 if(typeof data6 === "string"){
 if(func2(data6) > 1024){
-validate89.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate119.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data6) < 1){
-validate89.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
+validate119.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate89.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
+validate119.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4664,11 +6268,11 @@ if(data.targetKind !== undefined){
 let data7 = data.targetKind;
 const _errs19 = errors;
 if(typeof data7 !== "string"){
-validate89.errors = [{instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/type",keyword:"type",params:{type: "string"}}];
+validate119.errors = [{instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((data7 === "class") || (data7 === "factory")) || (data7 === "instance")) || (data7 === "script"))){
-validate89.errors = [{instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/enum",keyword:"enum",params:{allowedValues: schema38.properties.targetKind.enum}}];
+validate119.errors = [{instancePath:instancePath+"/targetKind",schemaPath:"#/properties/targetKind/enum",keyword:"enum",params:{allowedValues: schema48.properties.targetKind.enum}}];
 return false;
 }
 var valid0 = _errs19 === errors;
@@ -4687,24 +6291,24 @@ var valid0 = true;
 }
 }
 else {
-validate89.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate119.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate89.errors = vErrors;
+validate119.errors = vErrors;
 return errors === 0;
 }
-validate89.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate119.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema40 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"entry":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"exit":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"id":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"module":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"parameterCount":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterCountUnavailable":{"enum":["unsupported_metadata","read_limit"],"type":"string"},"parent":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"status":{"enum":["completed","failed","in_flight"],"type":"string"}},"required":["id","module","parent","entry","exit","status","args","kwargs","output","location","diagnostic"],"type":"object"};
-const schema41 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/RecordFunctionArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
-const schema42 = {"additionalProperties":false,"properties":{"kind":{"const":"tensor","type":"string"},"value":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern23 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
+const schema50 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"entry":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"exit":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"id":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"module":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"parameterCount":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"parameterCountUnavailable":{"enum":["unsupported_metadata","read_limit"],"type":"string"},"parent":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"status":{"enum":["completed","failed","stopped","in_flight"],"type":"string"}},"required":["id","module","parent","entry","exit","status","args","kwargs","output","location","diagnostic"],"type":"object"};
+const schema51 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/NoneArgument"},{"$ref":"#/$defs/BoolArgument"},{"$ref":"#/$defs/IntArgument"},{"$ref":"#/$defs/FloatArgument"},{"$ref":"#/$defs/ComplexArgument"},{"$ref":"#/$defs/StringArgument"},{"$ref":"#/$defs/TorchArgument"},{"$ref":"#/$defs/GeneratorArgument"},{"$ref":"#/$defs/RecordFunctionArgument"},{"$ref":"#/$defs/EnumArgument"},{"$ref":"#/$defs/SymbolicArgument"},{"$ref":"#/$defs/EllipsisArgument"},{"$ref":"#/$defs/SliceArgument"},{"$ref":"#/$defs/SequenceArgument"},{"$ref":"#/$defs/NamedTupleArgument"},{"$ref":"#/$defs/DictArgument"},{"$ref":"#/$defs/DataclassArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"};
+const schema52 = {"additionalProperties":false,"properties":{"kind":{"const":"tensor","type":"string"},"value":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","value"],"type":"object"};
+const pattern24 = new RegExp("^v(0|[1-9][0-9]{0,9})$", "u");
 
-function validate95(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate125(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate95.evaluated;
+const evaluated0 = validate125.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4715,14 +6319,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.value === undefined) && (missing0 = "value"))){
-validate95.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate125.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "value"))){
-validate95.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate125.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -4732,11 +6336,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate95.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate125.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("tensor" !== data0){
-validate95.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "tensor"}}];
+validate125.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "tensor"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4750,13 +6354,13 @@ let data1 = data.value;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern23.test(data1)){
-validate95.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern24.test(data1)){
+validate125.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate95.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
+validate125.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4770,21 +6374,21 @@ var valid0 = true;
 }
 }
 else {
-validate95.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate125.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate95.errors = vErrors;
+validate125.errors = vErrors;
 return errors === 0;
 }
-validate95.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate125.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema43 = {"additionalProperties":false,"properties":{"kind":{"const":"none","type":"string"}},"required":["kind"],"type":"object"};
+const schema53 = {"additionalProperties":false,"properties":{"kind":{"const":"none","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate96(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate126(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate96.evaluated;
+const evaluated0 = validate126.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4795,14 +6399,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.kind === undefined) && (missing0 = "kind")){
-validate96.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate126.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "kind")){
-validate96.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate126.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -4811,11 +6415,11 @@ if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
 if(typeof data0 !== "string"){
-validate96.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate126.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("none" !== data0){
-validate96.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "none"}}];
+validate126.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "none"}}];
 return false;
 }
 }
@@ -4823,21 +6427,21 @@ return false;
 }
 }
 else {
-validate96.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate126.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate96.errors = vErrors;
+validate126.errors = vErrors;
 return errors === 0;
 }
-validate96.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate126.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema44 = {"additionalProperties":false,"properties":{"kind":{"const":"bool","type":"string"},"value":{"type":"boolean"}},"required":["kind","value"],"type":"object"};
+const schema54 = {"additionalProperties":false,"properties":{"kind":{"const":"bool","type":"string"},"value":{"type":"boolean"}},"required":["kind","value"],"type":"object"};
 
-function validate97(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate127(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate97.evaluated;
+const evaluated0 = validate127.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4848,14 +6452,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.value === undefined) && (missing0 = "value"))){
-validate97.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate127.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "value"))){
-validate97.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate127.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -4865,11 +6469,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate97.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate127.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("bool" !== data0){
-validate97.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "bool"}}];
+validate127.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "bool"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4881,7 +6485,7 @@ if(valid0){
 if(data.value !== undefined){
 const _errs4 = errors;
 if(typeof data.value !== "boolean"){
-validate97.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "boolean"}}];
+validate127.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -4894,22 +6498,22 @@ var valid0 = true;
 }
 }
 else {
-validate97.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate127.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate97.errors = vErrors;
+validate127.errors = vErrors;
 return errors === 0;
 }
-validate97.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate127.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema45 = {"additionalProperties":false,"properties":{"kind":{"const":"int","type":"string"},"value":{"maxLength":4096,"pattern":"^(0|-?[1-9][0-9]*)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern24 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
+const schema55 = {"additionalProperties":false,"properties":{"kind":{"const":"int","type":"string"},"value":{"maxLength":4096,"pattern":"^(0|-?[1-9][0-9]*)$","type":"string"}},"required":["kind","value"],"type":"object"};
+const pattern25 = new RegExp("^(0|-?[1-9][0-9]*)$", "u");
 
-function validate98(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate128(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate98.evaluated;
+const evaluated0 = validate128.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -4920,14 +6524,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.value === undefined) && (missing0 = "value"))){
-validate98.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate128.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "value"))){
-validate98.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate128.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -4937,11 +6541,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate98.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate128.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("int" !== data0){
-validate98.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "int"}}];
+validate128.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "int"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -4956,18 +6560,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 4096){
-validate98.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+validate128.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}}];
 return false;
 }
 else {
-if(!pattern24.test(data1)){
-validate98.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(0|-?[1-9][0-9]*)$"}}];
+if(!pattern25.test(data1)){
+validate128.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(0|-?[1-9][0-9]*)$"}}];
 return false;
 }
 }
 }
 else {
-validate98.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
+validate128.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -4981,22 +6585,22 @@ var valid0 = true;
 }
 }
 else {
-validate98.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate128.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate98.errors = vErrors;
+validate128.errors = vErrors;
 return errors === 0;
 }
-validate98.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate128.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema46 = {"additionalProperties":false,"properties":{"kind":{"const":"float","type":"string"},"value":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","value"],"type":"object"};
-const pattern25 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
+const schema56 = {"additionalProperties":false,"properties":{"kind":{"const":"float","type":"string"},"value":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","value"],"type":"object"};
+const pattern26 = new RegExp("^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$", "u");
 
-function validate99(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate129(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate99.evaluated;
+const evaluated0 = validate129.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5007,14 +6611,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.value === undefined) && (missing0 = "value"))){
-validate99.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate129.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "value"))){
-validate99.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate129.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5024,11 +6628,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate99.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate129.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("float" !== data0){
-validate99.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "float"}}];
+validate129.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "float"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -5043,18 +6647,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 32){
-validate99.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 32}}];
+validate129.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 32}}];
 return false;
 }
 else {
-if(!pattern25.test(data1)){
-validate99.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
+if(!pattern26.test(data1)){
+validate129.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
 return false;
 }
 }
 }
 else {
-validate99.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
+validate129.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5068,21 +6672,21 @@ var valid0 = true;
 }
 }
 else {
-validate99.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate129.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate99.errors = vErrors;
+validate129.errors = vErrors;
 return errors === 0;
 }
-validate99.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate129.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema47 = {"additionalProperties":false,"properties":{"imag":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"},"kind":{"const":"complex","type":"string"},"real":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","real","imag"],"type":"object"};
+const schema57 = {"additionalProperties":false,"properties":{"imag":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"},"kind":{"const":"complex","type":"string"},"real":{"maxLength":32,"pattern":"^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$","type":"string"}},"required":["kind","real","imag"],"type":"object"};
 
-function validate100(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate130(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate100.evaluated;
+const evaluated0 = validate130.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5093,14 +6697,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.real === undefined) && (missing0 = "real"))) || ((data.imag === undefined) && (missing0 = "imag"))){
-validate100.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate130.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "imag") || (key0 === "kind")) || (key0 === "real"))){
-validate100.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate130.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5112,18 +6716,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 32){
-validate100.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/maxLength",keyword:"maxLength",params:{limit: 32}}];
+validate130.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/maxLength",keyword:"maxLength",params:{limit: 32}}];
 return false;
 }
 else {
-if(!pattern25.test(data0)){
-validate100.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
+if(!pattern26.test(data0)){
+validate130.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
 return false;
 }
 }
 }
 else {
-validate100.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/type",keyword:"type",params:{type: "string"}}];
+validate130.errors = [{instancePath:instancePath+"/imag",schemaPath:"#/properties/imag/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5137,11 +6741,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate100.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate130.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("complex" !== data1){
-validate100.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "complex"}}];
+validate130.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "complex"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -5156,18 +6760,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 32){
-validate100.errors = [{instancePath:instancePath+"/real",schemaPath:"#/properties/real/maxLength",keyword:"maxLength",params:{limit: 32}}];
+validate130.errors = [{instancePath:instancePath+"/real",schemaPath:"#/properties/real/maxLength",keyword:"maxLength",params:{limit: 32}}];
 return false;
 }
 else {
-if(!pattern25.test(data2)){
-validate100.errors = [{instancePath:instancePath+"/real",schemaPath:"#/properties/real/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
+if(!pattern26.test(data2)){
+validate130.errors = [{instancePath:instancePath+"/real",schemaPath:"#/properties/real/pattern",keyword:"pattern",params:{pattern: "^(nan|-?inf|-0|-?[0-9]+(\\.[0-9]+)?(e[+-][0-9]+)?)$"}}];
 return false;
 }
 }
 }
 else {
-validate100.errors = [{instancePath:instancePath+"/real",schemaPath:"#/properties/real/type",keyword:"type",params:{type: "string"}}];
+validate130.errors = [{instancePath:instancePath+"/real",schemaPath:"#/properties/real/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5182,21 +6786,21 @@ var valid0 = true;
 }
 }
 else {
-validate100.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate130.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate100.errors = vErrors;
+validate130.errors = vErrors;
 return errors === 0;
 }
-validate100.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate130.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema48 = {"additionalProperties":false,"properties":{"kind":{"const":"string","type":"string"},"value":{"maxLength":4096,"type":"string"}},"required":["kind","value"],"type":"object"};
+const schema58 = {"additionalProperties":false,"properties":{"kind":{"const":"string","type":"string"},"value":{"maxLength":4096,"type":"string"}},"required":["kind","value"],"type":"object"};
 
-function validate101(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate131(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate101.evaluated;
+const evaluated0 = validate131.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5207,14 +6811,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.value === undefined) && (missing0 = "value"))){
-validate101.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate131.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "value"))){
-validate101.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate131.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5224,11 +6828,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate101.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate131.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("string" !== data0){
-validate101.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "string"}}];
+validate131.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "string"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -5243,12 +6847,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 4096){
-validate101.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+validate131.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 4096}}];
 return false;
 }
 }
 else {
-validate101.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
+validate131.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5262,21 +6866,21 @@ var valid0 = true;
 }
 }
 else {
-validate101.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate131.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate101.errors = vErrors;
+validate131.errors = vErrors;
 return errors === 0;
 }
-validate101.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate131.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema49 = {"additionalProperties":false,"properties":{"kind":{"enum":["dtype","device","layout","memory_format"],"type":"string"},"value":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","value"],"type":"object"};
+const schema59 = {"additionalProperties":false,"properties":{"kind":{"enum":["dtype","device","layout","memory_format"],"type":"string"},"value":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","value"],"type":"object"};
 
-function validate102(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate132(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate102.evaluated;
+const evaluated0 = validate132.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5287,14 +6891,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.value === undefined) && (missing0 = "value"))){
-validate102.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate132.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "value"))){
-validate102.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate132.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5304,11 +6908,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate102.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate132.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((data0 === "dtype") || (data0 === "device")) || (data0 === "layout")) || (data0 === "memory_format"))){
-validate102.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema49.properties.kind.enum}}];
+validate132.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema59.properties.kind.enum}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -5323,18 +6927,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate102.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate132.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate102.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/minLength",keyword:"minLength",params:{limit: 1}}];
+validate132.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate102.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
+validate132.errors = [{instancePath:instancePath+"/value",schemaPath:"#/properties/value/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5348,21 +6952,21 @@ var valid0 = true;
 }
 }
 else {
-validate102.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate132.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate102.errors = vErrors;
+validate132.errors = vErrors;
 return errors === 0;
 }
-validate102.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate132.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema50 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"generator","type":"string"}},"required":["kind","device"],"type":"object"};
+const schema60 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"generator","type":"string"}},"required":["kind","device"],"type":"object"};
 
-function validate103(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate133(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate103.evaluated;
+const evaluated0 = validate133.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5373,14 +6977,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.device === undefined) && (missing0 = "device"))){
-validate103.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate133.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "device") || (key0 === "kind"))){
-validate103.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate133.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5392,18 +6996,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate103.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate133.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate103.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/minLength",keyword:"minLength",params:{limit: 1}}];
+validate133.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate103.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/type",keyword:"type",params:{type: "string"}}];
+validate133.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5417,11 +7021,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate103.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate133.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("generator" !== data1){
-validate103.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "generator"}}];
+validate133.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "generator"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -5434,21 +7038,21 @@ var valid0 = true;
 }
 }
 else {
-validate103.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate133.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate103.errors = vErrors;
+validate133.errors = vErrors;
 return errors === 0;
 }
-validate103.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate133.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema51 = {"additionalProperties":false,"properties":{"kind":{"const":"record_function","type":"string"}},"required":["kind"],"type":"object"};
+const schema61 = {"additionalProperties":false,"properties":{"kind":{"const":"record_function","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate104(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate134(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate104.evaluated;
+const evaluated0 = validate134.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5459,14 +7063,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.kind === undefined) && (missing0 = "kind")){
-validate104.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate134.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "kind")){
-validate104.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate134.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5475,11 +7079,11 @@ if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
 if(typeof data0 !== "string"){
-validate104.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate134.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("record_function" !== data0){
-validate104.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "record_function"}}];
+validate134.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "record_function"}}];
 return false;
 }
 }
@@ -5487,21 +7091,21 @@ return false;
 }
 }
 else {
-validate104.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate134.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate104.errors = vErrors;
+validate134.errors = vErrors;
 return errors === 0;
 }
-validate104.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate134.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema52 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
+const schema62 = {"additionalProperties":false,"properties":{"kind":{"const":"enum","type":"string"},"name":{"maxLength":1024,"minLength":1,"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","name"],"type":"object"};
 
-function validate105(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate135(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate105.evaluated;
+const evaluated0 = validate135.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5512,14 +7116,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.name === undefined) && (missing0 = "name"))){
-validate105.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate135.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "kind") || (key0 === "name")) || (key0 === "type"))){
-validate105.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate135.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5529,11 +7133,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate105.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate135.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("enum" !== data0){
-validate105.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "enum"}}];
+validate135.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "enum"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -5548,18 +7152,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate105.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate135.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate105.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
+validate135.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate105.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
+validate135.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5575,18 +7179,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate105.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate135.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate105.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate135.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate105.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate135.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5601,21 +7205,21 @@ var valid0 = true;
 }
 }
 else {
-validate105.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate135.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate105.errors = vErrors;
+validate135.errors = vErrors;
 return errors === 0;
 }
-validate105.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate135.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema53 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
+const schema63 = {"additionalProperties":false,"properties":{"expression":{"maxLength":4096,"type":"string"},"kind":{"const":"symbolic","type":"string"},"type":{"enum":["int","float","bool"],"type":"string"}},"required":["kind","type","expression"],"type":"object"};
 
-function validate106(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate136(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate106.evaluated;
+const evaluated0 = validate136.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5626,14 +7230,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.expression === undefined) && (missing0 = "expression"))){
-validate106.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate136.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "expression") || (key0 === "kind")) || (key0 === "type"))){
-validate106.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate136.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5645,12 +7249,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 4096){
-validate106.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+validate136.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/maxLength",keyword:"maxLength",params:{limit: 4096}}];
 return false;
 }
 }
 else {
-validate106.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/type",keyword:"type",params:{type: "string"}}];
+validate136.errors = [{instancePath:instancePath+"/expression",schemaPath:"#/properties/expression/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -5664,11 +7268,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate106.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate136.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("symbolic" !== data1){
-validate106.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "symbolic"}}];
+validate136.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "symbolic"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -5681,11 +7285,11 @@ if(data.type !== undefined){
 let data2 = data.type;
 const _errs6 = errors;
 if(typeof data2 !== "string"){
-validate106.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate136.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data2 === "int") || (data2 === "float")) || (data2 === "bool"))){
-validate106.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema53.properties.type.enum}}];
+validate136.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/enum",keyword:"enum",params:{allowedValues: schema63.properties.type.enum}}];
 return false;
 }
 var valid0 = _errs6 === errors;
@@ -5699,21 +7303,21 @@ var valid0 = true;
 }
 }
 else {
-validate106.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate136.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate106.errors = vErrors;
+validate136.errors = vErrors;
 return errors === 0;
 }
-validate106.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate136.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema54 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
+const schema64 = {"additionalProperties":false,"properties":{"kind":{"const":"ellipsis","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate107(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate137(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate107.evaluated;
+const evaluated0 = validate137.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5724,14 +7328,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.kind === undefined) && (missing0 = "kind")){
-validate107.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate137.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "kind")){
-validate107.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate137.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5740,11 +7344,11 @@ if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
 if(typeof data0 !== "string"){
-validate107.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate137.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("ellipsis" !== data0){
-validate107.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "ellipsis"}}];
+validate137.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "ellipsis"}}];
 return false;
 }
 }
@@ -5752,22 +7356,22 @@ return false;
 }
 }
 else {
-validate107.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate137.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate107.errors = vErrors;
+validate137.errors = vErrors;
 return errors === 0;
 }
-validate107.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate137.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema55 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
-const wrapper0 = {validate: validate94};
+const schema65 = {"additionalProperties":false,"properties":{"kind":{"const":"slice","type":"string"},"start":{"$ref":"#/$defs/Argument"},"step":{"$ref":"#/$defs/Argument"},"stop":{"$ref":"#/$defs/Argument"}},"required":["kind","start","stop","step"],"type":"object"};
+const wrapper0 = {validate: validate124};
 
-function validate108(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate138(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate108.evaluated;
+const evaluated0 = validate138.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5778,14 +7382,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.start === undefined) && (missing0 = "start"))) || ((data.stop === undefined) && (missing0 = "stop"))) || ((data.step === undefined) && (missing0 = "step"))){
-validate108.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate138.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "kind") || (key0 === "start")) || (key0 === "step")) || (key0 === "stop"))){
-validate108.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate138.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5795,11 +7399,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate108.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate138.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("slice" !== data0){
-validate108.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "slice"}}];
+validate138.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "slice"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -5850,21 +7454,21 @@ var valid0 = true;
 }
 }
 else {
-validate108.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate138.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate108.errors = vErrors;
+validate138.errors = vErrors;
 return errors === 0;
 }
-validate108.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate138.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema56 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
+const schema66 = {"additionalProperties":false,"properties":{"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"enum":["list","tuple"],"type":"string"}},"required":["kind","items"],"type":"object"};
 
-function validate109(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate139(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate109.evaluated;
+const evaluated0 = validate139.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5875,14 +7479,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.items === undefined) && (missing0 = "items"))){
-validate109.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate139.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "items") || (key0 === "kind"))){
-validate109.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate139.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5908,7 +7512,7 @@ break;
 }
 }
 else {
-validate109.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
+validate139.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -5922,11 +7526,11 @@ if(data.kind !== undefined){
 let data2 = data.kind;
 const _errs5 = errors;
 if(typeof data2 !== "string"){
-validate109.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate139.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data2 === "list") || (data2 === "tuple"))){
-validate109.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema56.properties.kind.enum}}];
+validate139.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema66.properties.kind.enum}}];
 return false;
 }
 var valid0 = _errs5 === errors;
@@ -5939,21 +7543,21 @@ var valid0 = true;
 }
 }
 else {
-validate109.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate139.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate109.errors = vErrors;
+validate139.errors = vErrors;
 return errors === 0;
 }
-validate109.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate139.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema57 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
+const schema67 = {"additionalProperties":false,"properties":{"fields":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"items":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"kind":{"const":"namedtuple","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields","items"],"type":"object"};
 
-function validate110(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate140(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate110.evaluated;
+const evaluated0 = validate140.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -5964,14 +7568,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.fields === undefined) && (missing0 = "fields"))) || ((data.items === undefined) && (missing0 = "items"))){
-validate110.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate140.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "fields") || (key0 === "items")) || (key0 === "kind")) || (key0 === "type"))){
-validate110.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate140.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -5990,18 +7594,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate110.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate140.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate110.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/minLength",keyword:"minLength",params:{limit: 1}}];
+validate140.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/type",keyword:"type",params:{type: "string"}}];
+validate140.errors = [{instancePath:instancePath+"/fields/" + i0,schemaPath:"#/properties/fields/items/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6012,7 +7616,7 @@ break;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
+validate140.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -6042,7 +7646,7 @@ break;
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
+validate140.errors = [{instancePath:instancePath+"/items",schemaPath:"#/properties/items/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -6056,11 +7660,11 @@ if(data.kind !== undefined){
 let data4 = data.kind;
 const _errs9 = errors;
 if(typeof data4 !== "string"){
-validate110.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate140.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("namedtuple" !== data4){
-validate110.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "namedtuple"}}];
+validate140.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "namedtuple"}}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -6075,18 +7679,18 @@ const _errs11 = errors;
 if(errors === _errs11){
 if(typeof data5 === "string"){
 if(func2(data5) > 1024){
-validate110.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate140.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data5) < 1){
-validate110.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate140.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate110.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate140.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6102,22 +7706,22 @@ var valid0 = true;
 }
 }
 else {
-validate110.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate140.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate110.errors = vErrors;
+validate140.errors = vErrors;
 return errors === 0;
 }
-validate110.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate140.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema58 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
-const schema59 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
+const schema68 = {"additionalProperties":false,"properties":{"entries":{"items":{"$ref":"#/$defs/Entry"},"type":"array"},"kind":{"const":"dict","type":"string"},"type":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]}},"required":["kind","type","entries"],"type":"object"};
+const schema69 = {"additionalProperties":false,"properties":{"key":{"$ref":"#/$defs/Argument"},"value":{"$ref":"#/$defs/Argument"}},"required":["key","value"],"type":"object"};
 
-function validate112(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate142(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate112.evaluated;
+const evaluated0 = validate142.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6128,14 +7732,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.key === undefined) && (missing0 = "key")) || ((data.value === undefined) && (missing0 = "value"))){
-validate112.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate142.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "key") || (key0 === "value"))){
-validate112.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate142.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6169,20 +7773,20 @@ var valid0 = true;
 }
 }
 else {
-validate112.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate142.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate112.errors = vErrors;
+validate142.errors = vErrors;
 return errors === 0;
 }
-validate112.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate142.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate111(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate141(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate111.evaluated;
+const evaluated0 = validate141.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6193,14 +7797,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.entries === undefined) && (missing0 = "entries"))){
-validate111.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate141.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "entries") || (key0 === "kind")) || (key0 === "type"))){
-validate111.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate141.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6215,8 +7819,8 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate112(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate112.errors : vErrors.concat(validate112.errors);
+if(!(validate142(data0[i0], {instancePath:instancePath+"/entries/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate142.errors : vErrors.concat(validate142.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs4 === errors;
@@ -6226,7 +7830,7 @@ break;
 }
 }
 else {
-validate111.errors = [{instancePath:instancePath+"/entries",schemaPath:"#/properties/entries/type",keyword:"type",params:{type: "array"}}];
+validate141.errors = [{instancePath:instancePath+"/entries",schemaPath:"#/properties/entries/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -6240,11 +7844,11 @@ if(data.kind !== undefined){
 let data2 = data.kind;
 const _errs5 = errors;
 if(typeof data2 !== "string"){
-validate111.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate141.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("dict" !== data2){
-validate111.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dict"}}];
+validate141.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dict"}}];
 return false;
 }
 var valid0 = _errs5 === errors;
@@ -6319,7 +7923,7 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate111.errors = vErrors;
+validate141.errors = vErrors;
 return false;
 }
 else {
@@ -6344,22 +7948,22 @@ var valid0 = true;
 }
 }
 else {
-validate111.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate141.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate111.errors = vErrors;
+validate141.errors = vErrors;
 return errors === 0;
 }
-validate111.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate141.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema60 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
-const schema61 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
+const schema70 = {"additionalProperties":false,"properties":{"fields":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"kind":{"const":"dataclass","type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","fields"],"type":"object"};
+const schema71 = {"additionalProperties":false,"properties":{"name":{"maxLength":1024,"minLength":1,"type":"string"},"value":{"$ref":"#/$defs/Argument"}},"required":["name","value"],"type":"object"};
 
-function validate115(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate145(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate115.evaluated;
+const evaluated0 = validate145.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6370,14 +7974,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.name === undefined) && (missing0 = "name")) || ((data.value === undefined) && (missing0 = "value"))){
-validate115.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate145.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "name") || (key0 === "value"))){
-validate115.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate145.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6389,18 +7993,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate115.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate145.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate115.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
+validate145.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate115.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
+validate145.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6426,20 +8030,20 @@ var valid0 = true;
 }
 }
 else {
-validate115.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate145.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate115.errors = vErrors;
+validate145.errors = vErrors;
 return errors === 0;
 }
-validate115.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate145.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate114(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate144(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate114.evaluated;
+const evaluated0 = validate144.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6450,14 +8054,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.fields === undefined) && (missing0 = "fields"))){
-validate114.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate144.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "fields") || (key0 === "kind")) || (key0 === "type"))){
-validate114.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate144.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6472,8 +8076,8 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate115(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
+if(!(validate145(data0[i0], {instancePath:instancePath+"/fields/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate145.errors : vErrors.concat(validate145.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs4 === errors;
@@ -6483,7 +8087,7 @@ break;
 }
 }
 else {
-validate114.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
+validate144.errors = [{instancePath:instancePath+"/fields",schemaPath:"#/properties/fields/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -6497,11 +8101,11 @@ if(data.kind !== undefined){
 let data2 = data.kind;
 const _errs5 = errors;
 if(typeof data2 !== "string"){
-validate114.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate144.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("dataclass" !== data2){
-validate114.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dataclass"}}];
+validate144.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "dataclass"}}];
 return false;
 }
 var valid0 = _errs5 === errors;
@@ -6516,18 +8120,18 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(typeof data3 === "string"){
 if(func2(data3) > 1024){
-validate114.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate144.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data3) < 1){
-validate114.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate144.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate114.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate144.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6542,21 +8146,21 @@ var valid0 = true;
 }
 }
 else {
-validate114.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate144.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate114.errors = vErrors;
+validate144.errors = vErrors;
 return errors === 0;
 }
-validate114.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate144.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema62 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
+const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"opaque","type":"string"},"reason":{"enum":["unsupported_type","unsupported_tensor","cycle","depth_limit","item_limit","value_limit","text_limit","failed_write"],"type":"string"},"type":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","type","reason"],"type":"object"};
 
-function validate117(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate147(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate117.evaluated;
+const evaluated0 = validate147.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6567,14 +8171,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.type === undefined) && (missing0 = "type"))) || ((data.reason === undefined) && (missing0 = "reason"))){
-validate117.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate147.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "kind") || (key0 === "reason")) || (key0 === "type"))){
-validate117.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate147.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6584,11 +8188,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate117.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate147.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("opaque" !== data0){
-validate117.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "opaque"}}];
+validate147.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "opaque"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -6601,11 +8205,11 @@ if(data.reason !== undefined){
 let data1 = data.reason;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate117.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
+validate147.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((((((data1 === "unsupported_type") || (data1 === "unsupported_tensor")) || (data1 === "cycle")) || (data1 === "depth_limit")) || (data1 === "item_limit")) || (data1 === "value_limit")) || (data1 === "text_limit")) || (data1 === "failed_write"))){
-validate117.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema62.properties.reason.enum}}];
+validate147.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema72.properties.reason.enum}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -6620,18 +8224,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate117.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate147.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate117.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate147.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate117.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate147.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -6646,20 +8250,20 @@ var valid0 = true;
 }
 }
 else {
-validate117.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate147.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate117.errors = vErrors;
+validate147.errors = vErrors;
 return errors === 0;
 }
-validate117.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate147.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate94(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate124(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate94.evaluated;
+const evaluated0 = validate124.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6671,15 +8275,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "tensor"){
-if(!(validate95(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
+if(!(validate125(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate125.errors : vErrors.concat(validate125.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "none"){
-if(!(validate96(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate96.errors : vErrors.concat(validate96.errors);
+if(!(validate126(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate126.errors : vErrors.concat(validate126.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6687,8 +8291,8 @@ props0 = true;
 }
 }
 else if(tag0 === "bool"){
-if(!(validate97(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate97.errors : vErrors.concat(validate97.errors);
+if(!(validate127(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate127.errors : vErrors.concat(validate127.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6696,8 +8300,8 @@ props0 = true;
 }
 }
 else if(tag0 === "int"){
-if(!(validate98(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate98.errors : vErrors.concat(validate98.errors);
+if(!(validate128(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate128.errors : vErrors.concat(validate128.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6705,8 +8309,8 @@ props0 = true;
 }
 }
 else if(tag0 === "float"){
-if(!(validate99(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate99.errors : vErrors.concat(validate99.errors);
+if(!(validate129(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate129.errors : vErrors.concat(validate129.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6714,8 +8318,8 @@ props0 = true;
 }
 }
 else if(tag0 === "complex"){
-if(!(validate100(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate100.errors : vErrors.concat(validate100.errors);
+if(!(validate130(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate130.errors : vErrors.concat(validate130.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6723,8 +8327,8 @@ props0 = true;
 }
 }
 else if(tag0 === "string"){
-if(!(validate101(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate101.errors : vErrors.concat(validate101.errors);
+if(!(validate131(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate131.errors : vErrors.concat(validate131.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6732,8 +8336,8 @@ props0 = true;
 }
 }
 else if(tag0 === "dtype"){
-if(!(validate102(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate102.errors : vErrors.concat(validate102.errors);
+if(!(validate132(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate132.errors : vErrors.concat(validate132.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6741,8 +8345,8 @@ props0 = true;
 }
 }
 else if(tag0 === "device"){
-if(!(validate102(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate102.errors : vErrors.concat(validate102.errors);
+if(!(validate132(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate132.errors : vErrors.concat(validate132.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6750,8 +8354,8 @@ props0 = true;
 }
 }
 else if(tag0 === "layout"){
-if(!(validate102(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate102.errors : vErrors.concat(validate102.errors);
+if(!(validate132(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate132.errors : vErrors.concat(validate132.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6759,8 +8363,8 @@ props0 = true;
 }
 }
 else if(tag0 === "memory_format"){
-if(!(validate102(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate102.errors : vErrors.concat(validate102.errors);
+if(!(validate132(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate132.errors : vErrors.concat(validate132.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6768,8 +8372,8 @@ props0 = true;
 }
 }
 else if(tag0 === "generator"){
-if(!(validate103(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate103.errors : vErrors.concat(validate103.errors);
+if(!(validate133(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate133.errors : vErrors.concat(validate133.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6777,8 +8381,8 @@ props0 = true;
 }
 }
 else if(tag0 === "record_function"){
-if(!(validate104(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate104.errors : vErrors.concat(validate104.errors);
+if(!(validate134(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate134.errors : vErrors.concat(validate134.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6786,8 +8390,8 @@ props0 = true;
 }
 }
 else if(tag0 === "enum"){
-if(!(validate105(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate105.errors : vErrors.concat(validate105.errors);
+if(!(validate135(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate135.errors : vErrors.concat(validate135.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6795,8 +8399,8 @@ props0 = true;
 }
 }
 else if(tag0 === "symbolic"){
-if(!(validate106(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate106.errors : vErrors.concat(validate106.errors);
+if(!(validate136(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate136.errors : vErrors.concat(validate136.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6804,8 +8408,8 @@ props0 = true;
 }
 }
 else if(tag0 === "ellipsis"){
-if(!(validate107(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate107.errors : vErrors.concat(validate107.errors);
+if(!(validate137(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate137.errors : vErrors.concat(validate137.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6813,8 +8417,8 @@ props0 = true;
 }
 }
 else if(tag0 === "slice"){
-if(!(validate108(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate108.errors : vErrors.concat(validate108.errors);
+if(!(validate138(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate138.errors : vErrors.concat(validate138.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6822,8 +8426,8 @@ props0 = true;
 }
 }
 else if(tag0 === "list"){
-if(!(validate109(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate109.errors : vErrors.concat(validate109.errors);
+if(!(validate139(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate139.errors : vErrors.concat(validate139.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6831,8 +8435,8 @@ props0 = true;
 }
 }
 else if(tag0 === "tuple"){
-if(!(validate109(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate109.errors : vErrors.concat(validate109.errors);
+if(!(validate139(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate139.errors : vErrors.concat(validate139.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6840,8 +8444,8 @@ props0 = true;
 }
 }
 else if(tag0 === "namedtuple"){
-if(!(validate110(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate110.errors : vErrors.concat(validate110.errors);
+if(!(validate140(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate140.errors : vErrors.concat(validate140.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6849,8 +8453,8 @@ props0 = true;
 }
 }
 else if(tag0 === "dict"){
-if(!(validate111(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate111.errors : vErrors.concat(validate111.errors);
+if(!(validate141(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate141.errors : vErrors.concat(validate141.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6858,8 +8462,8 @@ props0 = true;
 }
 }
 else if(tag0 === "dataclass"){
-if(!(validate114(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate114.errors : vErrors.concat(validate114.errors);
+if(!(validate144(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate144.errors : vErrors.concat(validate144.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6867,8 +8471,8 @@ props0 = true;
 }
 }
 else if(tag0 === "opaque"){
-if(!(validate117(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate117.errors : vErrors.concat(validate117.errors);
+if(!(validate147(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate147.errors : vErrors.concat(validate147.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -6876,31 +8480,31 @@ props0 = true;
 }
 }
 else {
-validate94.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate124.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate124.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate94.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate124.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate94.errors = vErrors;
+validate124.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate94.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate124.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 
-function validate93(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate123(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate93.evaluated;
+const evaluated0 = validate123.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -6911,14 +8515,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((data.id === undefined) && (missing0 = "id")) || ((data.module === undefined) && (missing0 = "module"))) || ((data.parent === undefined) && (missing0 = "parent"))) || ((data.entry === undefined) && (missing0 = "entry"))) || ((data.exit === undefined) && (missing0 = "exit"))) || ((data.status === undefined) && (missing0 = "status"))) || ((data.args === undefined) && (missing0 = "args"))) || ((data.kwargs === undefined) && (missing0 = "kwargs"))) || ((data.output === undefined) && (missing0 = "output"))) || ((data.location === undefined) && (missing0 = "location"))) || ((data.diagnostic === undefined) && (missing0 = "diagnostic"))){
-validate93.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate123.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema40.properties, key0))){
-validate93.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema50.properties, key0))){
+validate123.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -6933,8 +8537,8 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate94(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate94.errors : vErrors.concat(validate94.errors);
+if(!(validate124(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate124.errors : vErrors.concat(validate124.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs4 === errors;
@@ -6944,7 +8548,7 @@ break;
 }
 }
 else {
-validate93.errors = [{instancePath:instancePath+"/args",schemaPath:"#/properties/args/type",keyword:"type",params:{type: "array"}}];
+validate123.errors = [{instancePath:instancePath+"/args",schemaPath:"#/properties/args/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -7008,7 +8612,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate93.errors = vErrors;
+validate123.errors = vErrors;
 return false;
 }
 else {
@@ -7032,18 +8636,18 @@ if(data.entry !== undefined){
 let data3 = data.entry;
 const _errs11 = errors;
 if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
-validate93.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "integer"}}];
+validate123.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs11){
 if((typeof data3 == "number") && (isFinite(data3))){
 if(data3 > 9007199254740991 || isNaN(data3)){
-validate93.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate123.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data3 < 0 || isNaN(data3)){
-validate93.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate123.errors = [{instancePath:instancePath+"/entry",schemaPath:"#/properties/entry/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -7121,7 +8725,7 @@ else {
 vErrors.push(err8);
 }
 errors++;
-validate93.errors = vErrors;
+validate123.errors = vErrors;
 return false;
 }
 else {
@@ -7146,13 +8750,13 @@ let data5 = data.id;
 const _errs19 = errors;
 if(errors === _errs19){
 if(typeof data5 === "string"){
-if(!pattern18.test(data5)){
-validate93.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern19.test(data5)){
+validate123.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate93.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate123.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7171,8 +8775,8 @@ var valid4 = true;
 const len1 = data6.length;
 for(let i1=0; i1<len1; i1++){
 const _errs23 = errors;
-if(!(validate115(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
+if(!(validate145(data6[i1], {instancePath:instancePath+"/kwargs/" + i1,parentData:data6,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate145.errors : vErrors.concat(validate145.errors);
 errors = vErrors.length;
 }
 var valid4 = _errs23 === errors;
@@ -7182,7 +8786,7 @@ break;
 }
 }
 else {
-validate93.errors = [{instancePath:instancePath+"/kwargs",schemaPath:"#/properties/kwargs/type",keyword:"type",params:{type: "array"}}];
+validate123.errors = [{instancePath:instancePath+"/kwargs",schemaPath:"#/properties/kwargs/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -7246,7 +8850,7 @@ else {
 vErrors.push(err12);
 }
 errors++;
-validate93.errors = vErrors;
+validate123.errors = vErrors;
 return false;
 }
 else {
@@ -7272,12 +8876,12 @@ const _errs30 = errors;
 if(errors === _errs30){
 if(typeof data9 === "string"){
 if(!pattern14.test(data9)){
-validate93.errors = [{instancePath:instancePath+"/module",schemaPath:"#/properties/module/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
+validate123.errors = [{instancePath:instancePath+"/module",schemaPath:"#/properties/module/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate93.errors = [{instancePath:instancePath+"/module",schemaPath:"#/properties/module/type",keyword:"type",params:{type: "string"}}];
+validate123.errors = [{instancePath:instancePath+"/module",schemaPath:"#/properties/module/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7293,8 +8897,8 @@ const _errs32 = errors;
 const _errs33 = errors;
 let valid6 = false;
 const _errs34 = errors;
-if(!(validate94(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate94.errors : vErrors.concat(validate94.errors);
+if(!(validate124(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate124.errors : vErrors.concat(validate124.errors);
 errors = vErrors.length;
 }
 var _valid3 = _errs34 === errors;
@@ -7321,7 +8925,7 @@ else {
 vErrors.push(err14);
 }
 errors++;
-validate93.errors = vErrors;
+validate123.errors = vErrors;
 return false;
 }
 else {
@@ -7345,18 +8949,18 @@ if(data.parameterCount !== undefined){
 let data11 = data.parameterCount;
 const _errs37 = errors;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-validate93.errors = [{instancePath:instancePath+"/parameterCount",schemaPath:"#/properties/parameterCount/type",keyword:"type",params:{type: "integer"}}];
+validate123.errors = [{instancePath:instancePath+"/parameterCount",schemaPath:"#/properties/parameterCount/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs37){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 9007199254740991 || isNaN(data11)){
-validate93.errors = [{instancePath:instancePath+"/parameterCount",schemaPath:"#/properties/parameterCount/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate123.errors = [{instancePath:instancePath+"/parameterCount",schemaPath:"#/properties/parameterCount/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data11 < 0 || isNaN(data11)){
-validate93.errors = [{instancePath:instancePath+"/parameterCount",schemaPath:"#/properties/parameterCount/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate123.errors = [{instancePath:instancePath+"/parameterCount",schemaPath:"#/properties/parameterCount/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -7372,11 +8976,11 @@ if(data.parameterCountUnavailable !== undefined){
 let data12 = data.parameterCountUnavailable;
 const _errs39 = errors;
 if(typeof data12 !== "string"){
-validate93.errors = [{instancePath:instancePath+"/parameterCountUnavailable",schemaPath:"#/properties/parameterCountUnavailable/type",keyword:"type",params:{type: "string"}}];
+validate123.errors = [{instancePath:instancePath+"/parameterCountUnavailable",schemaPath:"#/properties/parameterCountUnavailable/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data12 === "unsupported_metadata") || (data12 === "read_limit"))){
-validate93.errors = [{instancePath:instancePath+"/parameterCountUnavailable",schemaPath:"#/properties/parameterCountUnavailable/enum",keyword:"enum",params:{allowedValues: schema40.properties.parameterCountUnavailable.enum}}];
+validate123.errors = [{instancePath:instancePath+"/parameterCountUnavailable",schemaPath:"#/properties/parameterCountUnavailable/enum",keyword:"enum",params:{allowedValues: schema50.properties.parameterCountUnavailable.enum}}];
 return false;
 }
 var valid0 = _errs39 === errors;
@@ -7393,7 +8997,7 @@ let valid7 = false;
 const _errs43 = errors;
 if(errors === _errs43){
 if(typeof data13 === "string"){
-if(!pattern18.test(data13)){
+if(!pattern19.test(data13)){
 const err15 = {instancePath:instancePath+"/parent",schemaPath:"#/properties/parent/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err15];
@@ -7439,7 +9043,7 @@ else {
 vErrors.push(err18);
 }
 errors++;
-validate93.errors = vErrors;
+validate123.errors = vErrors;
 return false;
 }
 else {
@@ -7463,11 +9067,11 @@ if(data.status !== undefined){
 let data14 = data.status;
 const _errs47 = errors;
 if(typeof data14 !== "string"){
-validate93.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "string"}}];
+validate123.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!(((data14 === "completed") || (data14 === "failed")) || (data14 === "in_flight"))){
-validate93.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema40.properties.status.enum}}];
+if(!((((data14 === "completed") || (data14 === "failed")) || (data14 === "stopped")) || (data14 === "in_flight"))){
+validate123.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema50.properties.status.enum}}];
 return false;
 }
 var valid0 = _errs47 === errors;
@@ -7491,21 +9095,21 @@ var valid0 = true;
 }
 }
 else {
-validate93.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate123.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate93.errors = vErrors;
+validate123.errors = vErrors;
 return errors === 0;
 }
-validate93.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate123.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema63 = {"additionalProperties":false,"properties":{"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn"],"type":"object"};
+const schema73 = {"additionalProperties":false,"properties":{"binding":{"enum":["exact","candidate","ambiguous","unmapped"],"type":"string"},"caller":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"callersOmitted":{"const":true,"type":"boolean"},"column":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endColumn":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]},"endLine":{"anyOf":[{"maximum":2147483647,"minimum":1,"type":"integer"},{"type":"null"}]},"file":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"function":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},"line":{"maximum":2147483647,"minimum":1,"type":"integer"}},"required":["id","file","function","line","endLine","column","endColumn","binding","caller"],"type":"object"};
 
-function validate146(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate176(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate146.evaluated;
+const evaluated0 = validate176.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7515,28 +9119,47 @@ evaluated0.items = undefined;
 if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
-if((((((((data.id === undefined) && (missing0 = "id")) || ((data.file === undefined) && (missing0 = "file"))) || ((data.function === undefined) && (missing0 = "function"))) || ((data.line === undefined) && (missing0 = "line"))) || ((data.endLine === undefined) && (missing0 = "endLine"))) || ((data.column === undefined) && (missing0 = "column"))) || ((data.endColumn === undefined) && (missing0 = "endColumn"))){
-validate146.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+if((((((((((data.id === undefined) && (missing0 = "id")) || ((data.file === undefined) && (missing0 = "file"))) || ((data.function === undefined) && (missing0 = "function"))) || ((data.line === undefined) && (missing0 = "line"))) || ((data.endLine === undefined) && (missing0 = "endLine"))) || ((data.column === undefined) && (missing0 = "column"))) || ((data.endColumn === undefined) && (missing0 = "endColumn"))) || ((data.binding === undefined) && (missing0 = "binding"))) || ((data.caller === undefined) && (missing0 = "caller"))){
+validate176.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(((((((key0 === "column") || (key0 === "endColumn")) || (key0 === "endLine")) || (key0 === "file")) || (key0 === "function")) || (key0 === "id")) || (key0 === "line"))){
-validate146.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema73.properties, key0))){
+validate176.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
 }
 if(_errs1 === errors){
-if(data.column !== undefined){
-let data0 = data.column;
+if(data.binding !== undefined){
+let data0 = data.binding;
 const _errs2 = errors;
-const _errs3 = errors;
-let valid1 = false;
+if(typeof data0 !== "string"){
+validate176.errors = [{instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+if(!((((data0 === "exact") || (data0 === "candidate")) || (data0 === "ambiguous")) || (data0 === "unmapped"))){
+validate176.errors = [{instancePath:instancePath+"/binding",schemaPath:"#/properties/binding/enum",keyword:"enum",params:{allowedValues: schema73.properties.binding.enum}}];
+return false;
+}
+var valid0 = _errs2 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.caller !== undefined){
+let data1 = data.caller;
 const _errs4 = errors;
-if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-const err0 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+const _errs5 = errors;
+let valid1 = false;
+const _errs6 = errors;
+if(errors === _errs6){
+if(typeof data1 === "string"){
+if(!pattern16.test(data1)){
+const err0 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
 }
@@ -7545,10 +9168,9 @@ vErrors.push(err0);
 }
 errors++;
 }
-if(errors === _errs4){
-if((typeof data0 == "number") && (isFinite(data0))){
-if(data0 > 9007199254740991 || isNaN(data0)){
-const err1 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+}
+else {
+const err1 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err1];
 }
@@ -7557,9 +9179,12 @@ vErrors.push(err1);
 }
 errors++;
 }
-else {
-if(data0 < 0 || isNaN(data0)){
-const err2 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+var _valid0 = _errs6 === errors;
+valid1 = valid1 || _valid0;
+const _errs8 = errors;
+if(data1 !== null){
+const err2 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err2];
 }
@@ -7568,14 +9193,10 @@ vErrors.push(err2);
 }
 errors++;
 }
-}
-}
-}
-var _valid0 = _errs4 === errors;
+var _valid0 = _errs8 === errors;
 valid1 = valid1 || _valid0;
-const _errs6 = errors;
-if(data0 !== null){
-const err3 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid1){
+const err3 = {instancePath:instancePath+"/caller",schemaPath:"#/properties/caller/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err3];
 }
@@ -7583,11 +9204,51 @@ else {
 vErrors.push(err3);
 }
 errors++;
+validate176.errors = vErrors;
+return false;
 }
-var _valid0 = _errs6 === errors;
-valid1 = valid1 || _valid0;
-if(!valid1){
-const err4 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs5;
+if(vErrors !== null){
+if(_errs5){
+vErrors.length = _errs5;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs4 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.callersOmitted !== undefined){
+let data2 = data.callersOmitted;
+const _errs10 = errors;
+if(typeof data2 !== "boolean"){
+validate176.errors = [{instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/type",keyword:"type",params:{type: "boolean"}}];
+return false;
+}
+if(true !== data2){
+validate176.errors = [{instancePath:instancePath+"/callersOmitted",schemaPath:"#/properties/callersOmitted/const",keyword:"const",params:{allowedValue: true}}];
+return false;
+}
+var valid0 = _errs10 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.column !== undefined){
+let data3 = data.column;
+const _errs12 = errors;
+const _errs13 = errors;
+let valid2 = false;
+const _errs14 = errors;
+if(!(((typeof data3 == "number") && (!(data3 % 1) && !isNaN(data3))) && (isFinite(data3)))){
+const err4 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err4];
 }
@@ -7595,34 +9256,11 @@ else {
 vErrors.push(err4);
 }
 errors++;
-validate146.errors = vErrors;
-return false;
 }
-else {
-errors = _errs3;
-if(vErrors !== null){
-if(_errs3){
-vErrors.length = _errs3;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs2 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.endColumn !== undefined){
-let data1 = data.endColumn;
-const _errs8 = errors;
-const _errs9 = errors;
-let valid2 = false;
-const _errs10 = errors;
-if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-const err5 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(errors === _errs14){
+if((typeof data3 == "number") && (isFinite(data3))){
+if(data3 > 9007199254740991 || isNaN(data3)){
+const err5 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err5];
 }
@@ -7631,10 +9269,9 @@ vErrors.push(err5);
 }
 errors++;
 }
-if(errors === _errs10){
-if((typeof data1 == "number") && (isFinite(data1))){
-if(data1 > 9007199254740991 || isNaN(data1)){
-const err6 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+else {
+if(data3 < 0 || isNaN(data3)){
+const err6 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err6];
 }
@@ -7643,9 +9280,14 @@ vErrors.push(err6);
 }
 errors++;
 }
-else {
-if(data1 < 0 || isNaN(data1)){
-const err7 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+}
+}
+var _valid1 = _errs14 === errors;
+valid2 = valid2 || _valid1;
+const _errs16 = errors;
+if(data3 !== null){
+const err7 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -7654,14 +9296,10 @@ vErrors.push(err7);
 }
 errors++;
 }
-}
-}
-}
-var _valid1 = _errs10 === errors;
+var _valid1 = _errs16 === errors;
 valid2 = valid2 || _valid1;
-const _errs12 = errors;
-if(data1 !== null){
-const err8 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid2){
+const err8 = {instancePath:instancePath+"/column",schemaPath:"#/properties/column/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -7669,11 +9307,34 @@ else {
 vErrors.push(err8);
 }
 errors++;
+validate176.errors = vErrors;
+return false;
 }
-var _valid1 = _errs12 === errors;
-valid2 = valid2 || _valid1;
-if(!valid2){
-const err9 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs13;
+if(vErrors !== null){
+if(_errs13){
+vErrors.length = _errs13;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs12 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.endColumn !== undefined){
+let data4 = data.endColumn;
+const _errs18 = errors;
+const _errs19 = errors;
+let valid3 = false;
+const _errs20 = errors;
+if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
+const err9 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -7681,34 +9342,11 @@ else {
 vErrors.push(err9);
 }
 errors++;
-validate146.errors = vErrors;
-return false;
 }
-else {
-errors = _errs9;
-if(vErrors !== null){
-if(_errs9){
-vErrors.length = _errs9;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs8 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.endLine !== undefined){
-let data2 = data.endLine;
-const _errs14 = errors;
-const _errs15 = errors;
-let valid3 = false;
-const _errs16 = errors;
-if(!(((typeof data2 == "number") && (!(data2 % 1) && !isNaN(data2))) && (isFinite(data2)))){
-const err10 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(errors === _errs20){
+if((typeof data4 == "number") && (isFinite(data4))){
+if(data4 > 9007199254740991 || isNaN(data4)){
+const err10 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -7717,10 +9355,9 @@ vErrors.push(err10);
 }
 errors++;
 }
-if(errors === _errs16){
-if((typeof data2 == "number") && (isFinite(data2))){
-if(data2 > 2147483647 || isNaN(data2)){
-const err11 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+else {
+if(data4 < 0 || isNaN(data4)){
+const err11 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -7729,9 +9366,14 @@ vErrors.push(err11);
 }
 errors++;
 }
-else {
-if(data2 < 1 || isNaN(data2)){
-const err12 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+}
+}
+}
+var _valid2 = _errs20 === errors;
+valid3 = valid3 || _valid2;
+const _errs22 = errors;
+if(data4 !== null){
+const err12 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -7740,14 +9382,10 @@ vErrors.push(err12);
 }
 errors++;
 }
-}
-}
-}
-var _valid2 = _errs16 === errors;
+var _valid2 = _errs22 === errors;
 valid3 = valid3 || _valid2;
-const _errs18 = errors;
-if(data2 !== null){
-const err13 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid3){
+const err13 = {instancePath:instancePath+"/endColumn",schemaPath:"#/properties/endColumn/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -7755,11 +9393,34 @@ else {
 vErrors.push(err13);
 }
 errors++;
+validate176.errors = vErrors;
+return false;
 }
-var _valid2 = _errs18 === errors;
-valid3 = valid3 || _valid2;
-if(!valid3){
-const err14 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs19;
+if(vErrors !== null){
+if(_errs19){
+vErrors.length = _errs19;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs18 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.endLine !== undefined){
+let data5 = data.endLine;
+const _errs24 = errors;
+const _errs25 = errors;
+let valid4 = false;
+const _errs26 = errors;
+if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
+const err14 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -7767,87 +9428,69 @@ else {
 vErrors.push(err14);
 }
 errors++;
-validate146.errors = vErrors;
+}
+if(errors === _errs26){
+if((typeof data5 == "number") && (isFinite(data5))){
+if(data5 > 2147483647 || isNaN(data5)){
+const err15 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}};
+if(vErrors === null){
+vErrors = [err15];
+}
+else {
+vErrors.push(err15);
+}
+errors++;
+}
+else {
+if(data5 < 1 || isNaN(data5)){
+const err16 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}};
+if(vErrors === null){
+vErrors = [err16];
+}
+else {
+vErrors.push(err16);
+}
+errors++;
+}
+}
+}
+}
+var _valid3 = _errs26 === errors;
+valid4 = valid4 || _valid3;
+const _errs28 = errors;
+if(data5 !== null){
+const err17 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err17];
+}
+else {
+vErrors.push(err17);
+}
+errors++;
+}
+var _valid3 = _errs28 === errors;
+valid4 = valid4 || _valid3;
+if(!valid4){
+const err18 = {instancePath:instancePath+"/endLine",schemaPath:"#/properties/endLine/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err18];
+}
+else {
+vErrors.push(err18);
+}
+errors++;
+validate176.errors = vErrors;
 return false;
 }
 else {
-errors = _errs15;
+errors = _errs25;
 if(vErrors !== null){
-if(_errs15){
-vErrors.length = _errs15;
+if(_errs25){
+vErrors.length = _errs25;
 }
 else {
 vErrors = null;
 }
-}
-}
-var valid0 = _errs14 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.file !== undefined){
-let data3 = data.file;
-const _errs20 = errors;
-if(errors === _errs20){
-if(typeof data3 === "string"){
-if(!pattern21.test(data3)){
-validate146.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
-return false;
-}
-}
-else {
-validate146.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs20 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.function !== undefined){
-let data4 = data.function;
-const _errs22 = errors;
-if(errors === _errs22){
-if(typeof data4 === "string"){
-if(func2(data4) > 1024){
-validate146.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}}];
-return false;
-}
-else {
-if(func2(data4) < 1){
-validate146.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}}];
-return false;
-}
-}
-}
-else {
-validate146.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}}];
-return false;
-}
-}
-var valid0 = _errs22 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.id !== undefined){
-let data5 = data.id;
-const _errs24 = errors;
-if(errors === _errs24){
-if(typeof data5 === "string"){
-if(!pattern16.test(data5)){
-validate146.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}}];
-return false;
-}
-}
-else {
-validate146.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
-return false;
 }
 }
 var valid0 = _errs24 === errors;
@@ -7856,28 +9499,97 @@ else {
 var valid0 = true;
 }
 if(valid0){
-if(data.line !== undefined){
-let data6 = data.line;
-const _errs26 = errors;
-if(!(((typeof data6 == "number") && (!(data6 % 1) && !isNaN(data6))) && (isFinite(data6)))){
-validate146.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}}];
+if(data.file !== undefined){
+let data6 = data.file;
+const _errs30 = errors;
+if(errors === _errs30){
+if(typeof data6 === "string"){
+if(!pattern22.test(data6)){
+validate176.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
-if(errors === _errs26){
-if((typeof data6 == "number") && (isFinite(data6))){
-if(data6 > 2147483647 || isNaN(data6)){
-validate146.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}}];
+}
+else {
+validate176.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs30 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.function !== undefined){
+let data7 = data.function;
+const _errs32 = errors;
+if(errors === _errs32){
+if(typeof data7 === "string"){
+if(func2(data7) > 1024){
+validate176.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
-if(data6 < 1 || isNaN(data6)){
-validate146.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
+if(func2(data7) < 1){
+validate176.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/minLength",keyword:"minLength",params:{limit: 1}}];
+return false;
+}
+}
+}
+else {
+validate176.errors = [{instancePath:instancePath+"/function",schemaPath:"#/properties/function/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs32 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.id !== undefined){
+let data8 = data.id;
+const _errs34 = errors;
+if(errors === _errs34){
+if(typeof data8 === "string"){
+if(!pattern16.test(data8)){
+validate176.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^l(0|[1-9][0-9]{0,9})$"}}];
+return false;
+}
+}
+else {
+validate176.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+return false;
+}
+}
+var valid0 = _errs34 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.line !== undefined){
+let data9 = data.line;
+const _errs36 = errors;
+if(!(((typeof data9 == "number") && (!(data9 % 1) && !isNaN(data9))) && (isFinite(data9)))){
+validate176.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/type",keyword:"type",params:{type: "integer"}}];
+return false;
+}
+if(errors === _errs36){
+if((typeof data9 == "number") && (isFinite(data9))){
+if(data9 > 2147483647 || isNaN(data9)){
+validate176.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/maximum",keyword:"maximum",params:{comparison: "<=", limit: 2147483647}}];
+return false;
+}
+else {
+if(data9 < 1 || isNaN(data9)){
+validate176.errors = [{instancePath:instancePath+"/line",schemaPath:"#/properties/line/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
 return false;
 }
 }
 }
 }
-var valid0 = _errs26 === errors;
+var valid0 = _errs36 === errors;
 }
 else {
 var valid0 = true;
@@ -7891,23 +9603,26 @@ var valid0 = true;
 }
 }
 }
+}
+}
+}
 else {
-validate146.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate176.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate146.errors = vErrors;
+validate176.errors = vErrors;
 return errors === 0;
 }
-validate146.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate176.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema64 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
-const schema65 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
+const schema74 = {"additionalProperties":false,"properties":{"definition":{"pattern":"^d(0|[1-9][0-9]{0,9})$","type":"string"},"id":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"training":{"type":"boolean"}},"required":["id","definition","paths","training"],"type":"object"};
+const schema75 = {"additionalProperties":false,"properties":{"path":{"maxLength":4096,"type":"string"},"root":{"pattern":"^m(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["root","path"],"type":"object"};
 
-function validate149(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate179(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate149.evaluated;
+const evaluated0 = validate179.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -7918,14 +9633,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.root === undefined) && (missing0 = "root")) || ((data.path === undefined) && (missing0 = "path"))){
-validate149.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate179.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "path") || (key0 === "root"))){
-validate149.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate179.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -7937,12 +9652,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 4096){
-validate149.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+validate179.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 4096}}];
 return false;
 }
 }
 else {
-validate149.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
+validate179.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7958,12 +9673,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate149.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
+validate179.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate149.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
+validate179.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -7977,20 +9692,20 @@ var valid0 = true;
 }
 }
 else {
-validate149.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate179.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate149.errors = vErrors;
+validate179.errors = vErrors;
 return errors === 0;
 }
-validate149.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate179.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate148(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate148.evaluated;
+const evaluated0 = validate178.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8001,14 +9716,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.id === undefined) && (missing0 = "id")) || ((data.definition === undefined) && (missing0 = "definition"))) || ((data.paths === undefined) && (missing0 = "paths"))) || ((data.training === undefined) && (missing0 = "training"))){
-validate148.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate178.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "definition") || (key0 === "id")) || (key0 === "paths")) || (key0 === "training"))){
-validate148.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate178.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8020,12 +9735,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern15.test(data0)){
-validate148.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/pattern",keyword:"pattern",params:{pattern: "^d(0|[1-9][0-9]{0,9})$"}}];
+validate178.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/pattern",keyword:"pattern",params:{pattern: "^d(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate148.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/type",keyword:"type",params:{type: "string"}}];
+validate178.errors = [{instancePath:instancePath+"/definition",schemaPath:"#/properties/definition/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8041,12 +9756,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern14.test(data1)){
-validate148.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
+validate178.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^m(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate148.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate178.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8065,8 +9780,8 @@ var valid1 = true;
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 const _errs8 = errors;
-if(!(validate149(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate149.errors : vErrors.concat(validate149.errors);
+if(!(validate179(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs8 === errors;
@@ -8076,7 +9791,7 @@ break;
 }
 }
 else {
-validate148.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
+validate178.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8089,7 +9804,7 @@ if(valid0){
 if(data.training !== undefined){
 const _errs9 = errors;
 if(typeof data.training !== "boolean"){
-validate148.errors = [{instancePath:instancePath+"/training",schemaPath:"#/properties/training/type",keyword:"type",params:{type: "boolean"}}];
+validate178.errors = [{instancePath:instancePath+"/training",schemaPath:"#/properties/training/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -8104,22 +9819,22 @@ var valid0 = true;
 }
 }
 else {
-validate148.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate178.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate148.errors = vErrors;
+validate178.errors = vErrors;
 return errors === 0;
 }
-validate148.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate178.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema66 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
-const schema67 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
+const schema76 = {"additionalProperties":false,"properties":{"args":{"items":{"$ref":"#/$defs/Argument"},"type":"array"},"diagnostic":{"anyOf":[{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"effects":{"items":{"$ref":"#/$defs/Effect"},"type":"array"},"id":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"invocation":{"anyOf":[{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"kwargs":{"items":{"$ref":"#/$defs/NamedArgument"},"type":"array"},"location":{"anyOf":[{"pattern":"^l(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"output":{"anyOf":[{"$ref":"#/$defs/Argument"},{"type":"null"}]},"sequence":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"status":{"enum":["completed","failed","in_flight"],"type":"string"},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["id","sequence","target","status","invocation","args","kwargs","output","effects","location","diagnostic"],"type":"object"};
+const schema77 = {"additionalProperties":false,"properties":{"after":{"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/TensorArgument"},{"$ref":"#/$defs/OpaqueArgument"}],"type":"object"},"argument":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"},"before":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"relation":{"enum":["operand","alias"],"type":"string"}},"required":["argument","relation","before","after"],"type":"object"};
 
-function validate154(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate184(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate154.evaluated;
+const evaluated0 = validate184.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8130,14 +9845,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.argument === undefined) && (missing0 = "argument")) || ((data.relation === undefined) && (missing0 = "relation"))) || ((data.before === undefined) && (missing0 = "before"))) || ((data.after === undefined) && (missing0 = "after"))){
-validate154.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate184.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "after") || (key0 === "argument")) || (key0 === "before")) || (key0 === "relation"))){
-validate154.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate184.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8151,15 +9866,15 @@ if(data0 && typeof data0 == "object" && !Array.isArray(data0)){
 const tag0 = data0.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "tensor"){
-if(!(validate95(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate95.errors : vErrors.concat(validate95.errors);
+if(!(validate125(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate125.errors : vErrors.concat(validate125.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "opaque"){
-if(!(validate117(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate117.errors : vErrors.concat(validate117.errors);
+if(!(validate147(data0, {instancePath:instancePath+"/after",parentData:data,parentDataProperty:"after",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate147.errors : vErrors.concat(validate147.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -8167,17 +9882,17 @@ props0 = true;
 }
 }
 else {
-validate154.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate184.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate154.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate184.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate154.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "object"}}];
+validate184.errors = [{instancePath:instancePath+"/after",schemaPath:"#/properties/after/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
@@ -8193,7 +9908,7 @@ const _errs7 = errors;
 if(errors === _errs7){
 if(Array.isArray(data1)){
 if(data1.length > 128){
-validate154.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/maxItems",keyword:"maxItems",params:{limit: 128}}];
+validate184.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/maxItems",keyword:"maxItems",params:{limit: 128}}];
 return false;
 }
 else {
@@ -8279,7 +9994,7 @@ else {
 vErrors.push(err5);
 }
 errors++;
-validate154.errors = vErrors;
+validate184.errors = vErrors;
 return false;
 }
 else {
@@ -8301,7 +10016,7 @@ break;
 }
 }
 else {
-validate154.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/type",keyword:"type",params:{type: "array"}}];
+validate184.errors = [{instancePath:instancePath+"/argument",schemaPath:"#/properties/argument/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8316,13 +10031,13 @@ let data3 = data.before;
 const _errs15 = errors;
 if(errors === _errs15){
 if(typeof data3 === "string"){
-if(!pattern23.test(data3)){
-validate154.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern24.test(data3)){
+validate184.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate154.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/type",keyword:"type",params:{type: "string"}}];
+validate184.errors = [{instancePath:instancePath+"/before",schemaPath:"#/properties/before/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8336,11 +10051,11 @@ if(data.relation !== undefined){
 let data4 = data.relation;
 const _errs17 = errors;
 if(typeof data4 !== "string"){
-validate154.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/type",keyword:"type",params:{type: "string"}}];
+validate184.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data4 === "operand") || (data4 === "alias"))){
-validate154.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema67.properties.relation.enum}}];
+validate184.errors = [{instancePath:instancePath+"/relation",schemaPath:"#/properties/relation/enum",keyword:"enum",params:{allowedValues: schema77.properties.relation.enum}}];
 return false;
 }
 var valid0 = _errs17 === errors;
@@ -8355,20 +10070,20 @@ var valid0 = true;
 }
 }
 else {
-validate154.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate184.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate154.errors = vErrors;
+validate184.errors = vErrors;
 return errors === 0;
 }
-validate154.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate184.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate152(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate182(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate152.evaluated;
+const evaluated0 = validate182.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8379,14 +10094,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((data.id === undefined) && (missing0 = "id")) || ((data.sequence === undefined) && (missing0 = "sequence"))) || ((data.target === undefined) && (missing0 = "target"))) || ((data.status === undefined) && (missing0 = "status"))) || ((data.invocation === undefined) && (missing0 = "invocation"))) || ((data.args === undefined) && (missing0 = "args"))) || ((data.kwargs === undefined) && (missing0 = "kwargs"))) || ((data.output === undefined) && (missing0 = "output"))) || ((data.effects === undefined) && (missing0 = "effects"))) || ((data.location === undefined) && (missing0 = "location"))) || ((data.diagnostic === undefined) && (missing0 = "diagnostic"))){
-validate152.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate182.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema66.properties, key0))){
-validate152.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema76.properties, key0))){
+validate182.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8401,8 +10116,8 @@ var valid1 = true;
 const len0 = data0.length;
 for(let i0=0; i0<len0; i0++){
 const _errs4 = errors;
-if(!(validate94(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate94.errors : vErrors.concat(validate94.errors);
+if(!(validate124(data0[i0], {instancePath:instancePath+"/args/" + i0,parentData:data0,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate124.errors : vErrors.concat(validate124.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs4 === errors;
@@ -8412,7 +10127,7 @@ break;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/args",schemaPath:"#/properties/args/type",keyword:"type",params:{type: "array"}}];
+validate182.errors = [{instancePath:instancePath+"/args",schemaPath:"#/properties/args/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8476,7 +10191,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate152.errors = vErrors;
+validate182.errors = vErrors;
 return false;
 }
 else {
@@ -8505,8 +10220,8 @@ var valid3 = true;
 const len1 = data3.length;
 for(let i1=0; i1<len1; i1++){
 const _errs13 = errors;
-if(!(validate154(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate154.errors : vErrors.concat(validate154.errors);
+if(!(validate184(data3[i1], {instancePath:instancePath+"/effects/" + i1,parentData:data3,parentDataProperty:i1,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate184.errors : vErrors.concat(validate184.errors);
 errors = vErrors.length;
 }
 var valid3 = _errs13 === errors;
@@ -8516,7 +10231,7 @@ break;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/effects",schemaPath:"#/properties/effects/type",keyword:"type",params:{type: "array"}}];
+validate182.errors = [{instancePath:instancePath+"/effects",schemaPath:"#/properties/effects/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8531,13 +10246,13 @@ let data5 = data.id;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data5 === "string"){
-if(!pattern20.test(data5)){
-validate152.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern21.test(data5)){
+validate182.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate182.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8555,7 +10270,7 @@ let valid4 = false;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data6 === "string"){
-if(!pattern18.test(data6)){
+if(!pattern19.test(data6)){
 const err4 = {instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err4];
@@ -8601,7 +10316,7 @@ else {
 vErrors.push(err7);
 }
 errors++;
-validate152.errors = vErrors;
+validate182.errors = vErrors;
 return false;
 }
 else {
@@ -8630,8 +10345,8 @@ var valid5 = true;
 const len2 = data7.length;
 for(let i2=0; i2<len2; i2++){
 const _errs24 = errors;
-if(!(validate115(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
+if(!(validate145(data7[i2], {instancePath:instancePath+"/kwargs/" + i2,parentData:data7,parentDataProperty:i2,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate145.errors : vErrors.concat(validate145.errors);
 errors = vErrors.length;
 }
 var valid5 = _errs24 === errors;
@@ -8641,7 +10356,7 @@ break;
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/kwargs",schemaPath:"#/properties/kwargs/type",keyword:"type",params:{type: "array"}}];
+validate182.errors = [{instancePath:instancePath+"/kwargs",schemaPath:"#/properties/kwargs/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -8705,7 +10420,7 @@ else {
 vErrors.push(err11);
 }
 errors++;
-validate152.errors = vErrors;
+validate182.errors = vErrors;
 return false;
 }
 else {
@@ -8731,8 +10446,8 @@ const _errs31 = errors;
 const _errs32 = errors;
 let valid7 = false;
 const _errs33 = errors;
-if(!(validate94(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate94.errors : vErrors.concat(validate94.errors);
+if(!(validate124(data10, {instancePath:instancePath+"/output",parentData:data,parentDataProperty:"output",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate124.errors : vErrors.concat(validate124.errors);
 errors = vErrors.length;
 }
 var _valid3 = _errs33 === errors;
@@ -8759,7 +10474,7 @@ else {
 vErrors.push(err13);
 }
 errors++;
-validate152.errors = vErrors;
+validate182.errors = vErrors;
 return false;
 }
 else {
@@ -8783,18 +10498,18 @@ if(data.sequence !== undefined){
 let data11 = data.sequence;
 const _errs36 = errors;
 if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-validate152.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/type",keyword:"type",params:{type: "integer"}}];
+validate182.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs36){
 if((typeof data11 == "number") && (isFinite(data11))){
 if(data11 > 9007199254740991 || isNaN(data11)){
-validate152.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate182.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data11 < 0 || isNaN(data11)){
-validate152.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate182.errors = [{instancePath:instancePath+"/sequence",schemaPath:"#/properties/sequence/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -8810,11 +10525,11 @@ if(data.status !== undefined){
 let data12 = data.status;
 const _errs38 = errors;
 if(typeof data12 !== "string"){
-validate152.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "string"}}];
+validate182.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data12 === "completed") || (data12 === "failed")) || (data12 === "in_flight"))){
-validate152.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema66.properties.status.enum}}];
+validate182.errors = [{instancePath:instancePath+"/status",schemaPath:"#/properties/status/enum",keyword:"enum",params:{allowedValues: schema76.properties.status.enum}}];
 return false;
 }
 var valid0 = _errs38 === errors;
@@ -8829,18 +10544,18 @@ const _errs40 = errors;
 if(errors === _errs40){
 if(typeof data13 === "string"){
 if(func2(data13) > 1024){
-validate152.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate182.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data13) < 1){
-validate152.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
+validate182.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate152.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
+validate182.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -8863,21 +10578,21 @@ var valid0 = true;
 }
 }
 else {
-validate152.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate182.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate152.errors = vErrors;
+validate182.errors = vErrors;
 return errors === 0;
 }
-validate152.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate182.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema68 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
+const schema78 = {"additionalProperties":false,"properties":{"operatorSchema":{"anyOf":[{"maxLength":16384,"type":"string"},{"type":"null"}]},"target":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["target","operatorSchema"],"type":"object"};
 
-function validate161(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate191(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate161.evaluated;
+const evaluated0 = validate191.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -8888,14 +10603,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.target === undefined) && (missing0 = "target")) || ((data.operatorSchema === undefined) && (missing0 = "operatorSchema"))){
-validate161.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate191.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "operatorSchema") || (key0 === "target"))){
-validate161.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate191.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -8955,7 +10670,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate161.errors = vErrors;
+validate191.errors = vErrors;
 return false;
 }
 else {
@@ -8981,18 +10696,18 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate161.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate191.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate161.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
+validate191.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate161.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
+validate191.errors = [{instancePath:instancePath+"/target",schemaPath:"#/properties/target/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9006,22 +10721,22 @@ var valid0 = true;
 }
 }
 else {
-validate161.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate191.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate161.errors = vErrors;
+validate191.errors = vErrors;
 return errors === 0;
 }
-validate161.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate191.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema69 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
-const pattern45 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
+const schema79 = {"additionalProperties":false,"properties":{"code":{"enum":["run_failed","data_dependent","fake_unsupported","worker_exited","worker_killed","timed_out","cancelled","operation_limit","invocation_limit","value_limit","byte_limit","location_limit","path_limit","argument_limit","unsupported_argument","unsupported_tensor","dynamic_state","failed_write","unobserved_write","escaped_storage","compiled_region","unobserved_process","unobserved_thread","lazy_state","instrumentation_error"],"type":"string"},"count":{"maximum":9007199254740991,"minimum":1,"type":"integer"},"detail":{"anyOf":[{"maxLength":4096,"type":"string"},{"type":"null"}]},"subject":{"anyOf":[{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["code","count","subject","detail"],"type":"object"};
+const pattern47 = new RegExp("^p(0|[1-9][0-9]{0,9})$", "u");
 
-function validate163(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate193(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate163.evaluated;
+const evaluated0 = validate193.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9032,14 +10747,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.code === undefined) && (missing0 = "code")) || ((data.count === undefined) && (missing0 = "count"))) || ((data.subject === undefined) && (missing0 = "subject"))) || ((data.detail === undefined) && (missing0 = "detail"))){
-validate163.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate193.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "code") || (key0 === "count")) || (key0 === "detail")) || (key0 === "subject"))){
-validate163.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate193.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9049,11 +10764,11 @@ if(data.code !== undefined){
 let data0 = data.code;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate163.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
+validate193.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
-if(!((((((((((((((((((((((data0 === "run_failed") || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
-validate163.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema69.properties.code.enum}}];
+if(!(((((((((((((((((((((((((data0 === "run_failed") || (data0 === "data_dependent")) || (data0 === "fake_unsupported")) || (data0 === "worker_exited")) || (data0 === "worker_killed")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "operation_limit")) || (data0 === "invocation_limit")) || (data0 === "value_limit")) || (data0 === "byte_limit")) || (data0 === "location_limit")) || (data0 === "path_limit")) || (data0 === "argument_limit")) || (data0 === "unsupported_argument")) || (data0 === "unsupported_tensor")) || (data0 === "dynamic_state")) || (data0 === "failed_write")) || (data0 === "unobserved_write")) || (data0 === "escaped_storage")) || (data0 === "compiled_region")) || (data0 === "unobserved_process")) || (data0 === "unobserved_thread")) || (data0 === "lazy_state")) || (data0 === "instrumentation_error"))){
+validate193.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema79.properties.code.enum}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -9066,18 +10781,18 @@ if(data.count !== undefined){
 let data1 = data.count;
 const _errs4 = errors;
 if(!(((typeof data1 == "number") && (!(data1 % 1) && !isNaN(data1))) && (isFinite(data1)))){
-validate163.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/type",keyword:"type",params:{type: "integer"}}];
+validate193.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 > 9007199254740991 || isNaN(data1)){
-validate163.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate193.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data1 < 1 || isNaN(data1)){
-validate163.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
+validate193.errors = [{instancePath:instancePath+"/count",schemaPath:"#/properties/count/minimum",keyword:"minimum",params:{comparison: ">=", limit: 1}}];
 return false;
 }
 }
@@ -9143,7 +10858,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate163.errors = vErrors;
+validate193.errors = vErrors;
 return false;
 }
 else {
@@ -9171,7 +10886,7 @@ let valid2 = false;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data3 === "string"){
-if(!pattern20.test(data3)){
+if(!pattern21.test(data3)){
 const err4 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err4];
@@ -9198,7 +10913,7 @@ valid2 = valid2 || _valid1;
 const _errs16 = errors;
 if(errors === _errs16){
 if(typeof data3 === "string"){
-if(!pattern18.test(data3)){
+if(!pattern19.test(data3)){
 const err6 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err6];
@@ -9225,7 +10940,7 @@ valid2 = valid2 || _valid1;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data3 === "string"){
-if(!pattern45.test(data3)){
+if(!pattern47.test(data3)){
 const err8 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/2/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err8];
@@ -9252,7 +10967,7 @@ valid2 = valid2 || _valid1;
 const _errs20 = errors;
 if(errors === _errs20){
 if(typeof data3 === "string"){
-if(!pattern23.test(data3)){
+if(!pattern24.test(data3)){
 const err10 = {instancePath:instancePath+"/subject",schemaPath:"#/properties/subject/anyOf/3/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err10];
@@ -9298,7 +11013,7 @@ else {
 vErrors.push(err13);
 }
 errors++;
-validate163.errors = vErrors;
+validate193.errors = vErrors;
 return false;
 }
 else {
@@ -9324,22 +11039,22 @@ var valid0 = true;
 }
 }
 else {
-validate163.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate193.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate163.errors = vErrors;
+validate193.errors = vErrors;
 return errors === 0;
 }
-validate163.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate193.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema70 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
-const schema71 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
+const schema80 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/PlannedSetup"},{"$ref":"#/$defs/InProcessSetup"}],"type":"object"};
+const schema81 = {"additionalProperties":false,"properties":{"kind":{"const":"planned","type":"string"},"planDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"}},"required":["kind","planDigest"],"type":"object"};
 
-function validate166(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate196(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate166.evaluated;
+const evaluated0 = validate196.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9350,14 +11065,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.planDigest === undefined) && (missing0 = "planDigest"))){
-validate166.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate196.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "planDigest"))){
-validate166.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate196.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9367,11 +11082,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate166.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("planned" !== data0){
-validate166.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "planned"}}];
+validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "planned"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -9386,12 +11101,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(!pattern5.test(data1)){
-validate166.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
+validate196.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
 return false;
 }
 }
 else {
-validate166.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/type",keyword:"type",params:{type: "string"}}];
+validate196.errors = [{instancePath:instancePath+"/planDigest",schemaPath:"#/properties/planDigest/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9405,21 +11120,21 @@ var valid0 = true;
 }
 }
 else {
-validate166.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate196.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate166.errors = vErrors;
+validate196.errors = vErrors;
 return errors === 0;
 }
-validate166.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate196.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema72 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
+const schema82 = {"additionalProperties":false,"properties":{"kind":{"const":"in_process","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate167(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate197(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate167.evaluated;
+const evaluated0 = validate197.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9430,14 +11145,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.kind === undefined) && (missing0 = "kind")){
-validate167.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate197.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "kind")){
-validate167.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate197.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9446,11 +11161,11 @@ if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
 if(typeof data0 !== "string"){
-validate167.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate197.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("in_process" !== data0){
-validate167.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "in_process"}}];
+validate197.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "in_process"}}];
 return false;
 }
 }
@@ -9458,20 +11173,20 @@ return false;
 }
 }
 else {
-validate167.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate197.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate167.errors = vErrors;
+validate197.errors = vErrors;
 return errors === 0;
 }
-validate167.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate197.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate165(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate195(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate165.evaluated;
+const evaluated0 = validate195.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9483,15 +11198,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "planned"){
-if(!(validate166(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate166.errors : vErrors.concat(validate166.errors);
+if(!(validate196(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate196.errors : vErrors.concat(validate196.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "in_process"){
-if(!(validate167(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate167.errors : vErrors.concat(validate167.errors);
+if(!(validate197(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate197.errors : vErrors.concat(validate197.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -9499,33 +11214,33 @@ props0 = true;
 }
 }
 else {
-validate165.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate195.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate165.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate195.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate165.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate195.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate165.errors = vErrors;
+validate195.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate165.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate195.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema73 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
-const schema74 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
+const schema83 = {"additionalProperties":false,"properties":{"digest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"files":{"items":{"$ref":"#/$defs/SourceFile"},"type":"array"},"scope":{"const":"partial","type":"string"}},"required":["digest","scope","files"],"type":"object"};
+const schema84 = {"additionalProperties":false,"properties":{"digest":{"anyOf":[{"pattern":"^[0-9a-f]{64}$","type":"string"},{"type":"null"}]},"id":{"pattern":"^f(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"maxLength":1024,"minLength":1,"type":"string"},"root":{"enum":["workspace","library","external","generated"],"type":"string"}},"required":["id","root","path","digest"],"type":"object"};
 
-function validate172(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate202(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate172.evaluated;
+const evaluated0 = validate202.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9536,14 +11251,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.id === undefined) && (missing0 = "id")) || ((data.root === undefined) && (missing0 = "root"))) || ((data.path === undefined) && (missing0 = "path"))) || ((data.digest === undefined) && (missing0 = "digest"))){
-validate172.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate202.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((key0 === "digest") || (key0 === "id")) || (key0 === "path")) || (key0 === "root"))){
-validate172.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate202.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9603,7 +11318,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate172.errors = vErrors;
+validate202.errors = vErrors;
 return false;
 }
 else {
@@ -9628,13 +11343,13 @@ let data1 = data.id;
 const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data1 === "string"){
-if(!pattern21.test(data1)){
-validate172.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern22.test(data1)){
+validate202.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^f(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate172.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate202.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9650,18 +11365,18 @@ const _errs10 = errors;
 if(errors === _errs10){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate172.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate202.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate172.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1}}];
+validate202.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate172.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
+validate202.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9675,11 +11390,11 @@ if(data.root !== undefined){
 let data3 = data.root;
 const _errs12 = errors;
 if(typeof data3 !== "string"){
-validate172.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
+validate202.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((data3 === "workspace") || (data3 === "library")) || (data3 === "external")) || (data3 === "generated"))){
-validate172.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema74.properties.root.enum}}];
+validate202.errors = [{instancePath:instancePath+"/root",schemaPath:"#/properties/root/enum",keyword:"enum",params:{allowedValues: schema84.properties.root.enum}}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -9694,20 +11409,20 @@ var valid0 = true;
 }
 }
 else {
-validate172.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate202.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate172.errors = vErrors;
+validate202.errors = vErrors;
 return errors === 0;
 }
-validate172.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate202.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate171(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate201(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate171.evaluated;
+const evaluated0 = validate201.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9718,14 +11433,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.digest === undefined) && (missing0 = "digest")) || ((data.scope === undefined) && (missing0 = "scope"))) || ((data.files === undefined) && (missing0 = "files"))){
-validate171.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate201.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "digest") || (key0 === "files")) || (key0 === "scope"))){
-validate171.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate201.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9737,12 +11452,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern5.test(data0)){
-validate171.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
+validate201.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
 return false;
 }
 }
 else {
-validate171.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/type",keyword:"type",params:{type: "string"}}];
+validate201.errors = [{instancePath:instancePath+"/digest",schemaPath:"#/properties/digest/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9761,8 +11476,8 @@ var valid1 = true;
 const len0 = data1.length;
 for(let i0=0; i0<len0; i0++){
 const _errs6 = errors;
-if(!(validate172(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate172.errors : vErrors.concat(validate172.errors);
+if(!(validate202(data1[i0], {instancePath:instancePath+"/files/" + i0,parentData:data1,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate202.errors : vErrors.concat(validate202.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs6 === errors;
@@ -9772,7 +11487,7 @@ break;
 }
 }
 else {
-validate171.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"}}];
+validate201.errors = [{instancePath:instancePath+"/files",schemaPath:"#/properties/files/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -9786,11 +11501,11 @@ if(data.scope !== undefined){
 let data3 = data.scope;
 const _errs7 = errors;
 if(typeof data3 !== "string"){
-validate171.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "string"}}];
+validate201.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("partial" !== data3){
-validate171.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/const",keyword:"const",params:{allowedValue: "partial"}}];
+validate201.errors = [{instancePath:instancePath+"/scope",schemaPath:"#/properties/scope/const",keyword:"const",params:{allowedValue: "partial"}}];
 return false;
 }
 var valid0 = _errs7 === errors;
@@ -9804,21 +11519,21 @@ var valid0 = true;
 }
 }
 else {
-validate171.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate201.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate171.errors = vErrors;
+validate201.errors = vErrors;
 return errors === 0;
 }
-validate171.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate201.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema75 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
+const schema85 = {"additionalProperties":false,"properties":{"id":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"enum":["parameter","buffer"],"type":"string"},"paths":{"items":{"$ref":"#/$defs/RegisteredPath"},"type":"array"},"unavailable":{"enum":["uninitialized","unsupported_tensor","value_limit"],"type":"string"},"value":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]}},"required":["id","kind","paths","value"],"type":"object"};
 
-function validate175(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate205(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate175.evaluated;
+const evaluated0 = validate205.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -9829,14 +11544,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((data.id === undefined) && (missing0 = "id")) || ((data.kind === undefined) && (missing0 = "kind"))) || ((data.paths === undefined) && (missing0 = "paths"))) || ((data.value === undefined) && (missing0 = "value"))){
-validate175.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate205.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((((key0 === "id") || (key0 === "kind")) || (key0 === "paths")) || (key0 === "unavailable")) || (key0 === "value"))){
-validate175.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate205.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -9847,13 +11562,13 @@ let data0 = data.id;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern45.test(data0)){
-validate175.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern47.test(data0)){
+validate205.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate175.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate205.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -9867,11 +11582,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate175.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate205.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data1 === "parameter") || (data1 === "buffer"))){
-validate175.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema75.properties.kind.enum}}];
+validate205.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/enum",keyword:"enum",params:{allowedValues: schema85.properties.kind.enum}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -9889,8 +11604,8 @@ var valid1 = true;
 const len0 = data2.length;
 for(let i0=0; i0<len0; i0++){
 const _errs8 = errors;
-if(!(validate149(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate149.errors : vErrors.concat(validate149.errors);
+if(!(validate179(data2[i0], {instancePath:instancePath+"/paths/" + i0,parentData:data2,parentDataProperty:i0,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
 errors = vErrors.length;
 }
 var valid1 = _errs8 === errors;
@@ -9900,7 +11615,7 @@ break;
 }
 }
 else {
-validate175.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
+validate205.errors = [{instancePath:instancePath+"/paths",schemaPath:"#/properties/paths/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -9914,11 +11629,11 @@ if(data.unavailable !== undefined){
 let data4 = data.unavailable;
 const _errs9 = errors;
 if(typeof data4 !== "string"){
-validate175.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/type",keyword:"type",params:{type: "string"}}];
+validate205.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data4 === "uninitialized") || (data4 === "unsupported_tensor")) || (data4 === "value_limit"))){
-validate175.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema75.properties.unavailable.enum}}];
+validate205.errors = [{instancePath:instancePath+"/unavailable",schemaPath:"#/properties/unavailable/enum",keyword:"enum",params:{allowedValues: schema85.properties.unavailable.enum}}];
 return false;
 }
 var valid0 = _errs9 === errors;
@@ -9935,7 +11650,7 @@ let valid2 = false;
 const _errs13 = errors;
 if(errors === _errs13){
 if(typeof data5 === "string"){
-if(!pattern23.test(data5)){
+if(!pattern24.test(data5)){
 const err0 = {instancePath:instancePath+"/value",schemaPath:"#/properties/value/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
@@ -9981,7 +11696,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate175.errors = vErrors;
+validate205.errors = vErrors;
 return false;
 }
 else {
@@ -10008,22 +11723,22 @@ var valid0 = true;
 }
 }
 else {
-validate175.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate205.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate175.errors = vErrors;
+validate205.errors = vErrors;
 return errors === 0;
 }
-validate175.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate205.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema76 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
-const schema77 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
+const schema86 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/Returned"},{"$ref":"#/$defs/Raised"},{"$ref":"#/$defs/Exited"},{"$ref":"#/$defs/Killed"},{"$ref":"#/$defs/TimedOut"},{"$ref":"#/$defs/Cancelled"}],"type":"object"};
+const schema87 = {"additionalProperties":false,"properties":{"kind":{"const":"returned","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate179(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate209(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate179.evaluated;
+const evaluated0 = validate209.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10034,14 +11749,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.kind === undefined) && (missing0 = "kind")){
-validate179.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate209.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "kind")){
-validate179.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate209.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10050,11 +11765,11 @@ if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
 if(typeof data0 !== "string"){
-validate179.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate209.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("returned" !== data0){
-validate179.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "returned"}}];
+validate209.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "returned"}}];
 return false;
 }
 }
@@ -10062,21 +11777,21 @@ return false;
 }
 }
 else {
-validate179.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate209.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate179.errors = vErrors;
+validate209.errors = vErrors;
 return errors === 0;
 }
-validate179.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate209.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema78 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
+const schema88 = {"additionalProperties":false,"properties":{"diagnostic":{"pattern":"^x(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"raised","type":"string"}},"required":["kind","diagnostic"],"type":"object"};
 
-function validate180(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate210(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate180.evaluated;
+const evaluated0 = validate210.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10087,14 +11802,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.diagnostic === undefined) && (missing0 = "diagnostic"))){
-validate180.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate210.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "diagnostic") || (key0 === "kind"))){
-validate180.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate210.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10106,12 +11821,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern17.test(data0)){
-validate180.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}}];
+validate210.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/pattern",keyword:"pattern",params:{pattern: "^x(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate180.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/type",keyword:"type",params:{type: "string"}}];
+validate210.errors = [{instancePath:instancePath+"/diagnostic",schemaPath:"#/properties/diagnostic/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -10125,11 +11840,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate180.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate210.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("raised" !== data1){
-validate180.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "raised"}}];
+validate210.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "raised"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -10142,21 +11857,21 @@ var valid0 = true;
 }
 }
 else {
-validate180.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate210.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate180.errors = vErrors;
+validate210.errors = vErrors;
 return errors === 0;
 }
-validate180.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate210.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema79 = {"additionalProperties":false,"properties":{"code":{"exclusiveMaximum":4294967296,"minimum":-2147483648,"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
+const schema89 = {"additionalProperties":false,"properties":{"code":{"exclusiveMaximum":4294967296,"minimum":-2147483648,"type":"integer"},"kind":{"const":"exited","type":"string"}},"required":["kind","code"],"type":"object"};
 
-function validate181(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate211(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate181.evaluated;
+const evaluated0 = validate211.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10167,14 +11882,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.code === undefined) && (missing0 = "code"))){
-validate181.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate211.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "code") || (key0 === "kind"))){
-validate181.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate211.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10184,18 +11899,18 @@ if(data.code !== undefined){
 let data0 = data.code;
 const _errs2 = errors;
 if(!(((typeof data0 == "number") && (!(data0 % 1) && !isNaN(data0))) && (isFinite(data0)))){
-validate181.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "integer"}}];
+validate211.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs2){
 if((typeof data0 == "number") && (isFinite(data0))){
 if(data0 < -2147483648 || isNaN(data0)){
-validate181.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/minimum",keyword:"minimum",params:{comparison: ">=", limit: -2147483648}}];
+validate211.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/minimum",keyword:"minimum",params:{comparison: ">=", limit: -2147483648}}];
 return false;
 }
 else {
 if(data0 >= 4294967296 || isNaN(data0)){
-validate181.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 4294967296}}];
+validate211.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/exclusiveMaximum",keyword:"exclusiveMaximum",params:{comparison: "<", limit: 4294967296}}];
 return false;
 }
 }
@@ -10211,11 +11926,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate181.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate211.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("exited" !== data1){
-validate181.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "exited"}}];
+validate211.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "exited"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -10228,21 +11943,21 @@ var valid0 = true;
 }
 }
 else {
-validate181.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate211.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate181.errors = vErrors;
+validate211.errors = vErrors;
 return errors === 0;
 }
-validate181.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate211.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema80 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
+const schema90 = {"additionalProperties":false,"properties":{"kind":{"const":"killed","type":"string"},"signal":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["kind","signal"],"type":"object"};
 
-function validate182(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate212(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate182.evaluated;
+const evaluated0 = validate212.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10253,14 +11968,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.signal === undefined) && (missing0 = "signal"))){
-validate182.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate212.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "signal"))){
-validate182.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate212.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10270,11 +11985,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate182.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate212.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("killed" !== data0){
-validate182.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "killed"}}];
+validate212.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "killed"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -10289,18 +12004,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate182.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate212.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate182.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/minLength",keyword:"minLength",params:{limit: 1}}];
+validate212.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate182.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/type",keyword:"type",params:{type: "string"}}];
+validate212.errors = [{instancePath:instancePath+"/signal",schemaPath:"#/properties/signal/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -10314,21 +12029,21 @@ var valid0 = true;
 }
 }
 else {
-validate182.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate212.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate182.errors = vErrors;
+validate212.errors = vErrors;
 return errors === 0;
 }
-validate182.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate212.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema81 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
+const schema91 = {"additionalProperties":false,"properties":{"kind":{"const":"timed_out","type":"string"},"seconds":{"exclusiveMinimum":0,"type":"number"}},"required":["kind","seconds"],"type":"object"};
 
-function validate183(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate213(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate183.evaluated;
+const evaluated0 = validate213.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10339,14 +12054,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.seconds === undefined) && (missing0 = "seconds"))){
-validate183.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate213.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "seconds"))){
-validate183.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate213.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10356,11 +12071,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate183.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate213.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("timed_out" !== data0){
-validate183.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "timed_out"}}];
+validate213.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "timed_out"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -10375,12 +12090,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if((typeof data1 == "number") && (isFinite(data1))){
 if(data1 <= 0 || isNaN(data1)){
-validate183.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
+validate213.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
 return false;
 }
 }
 else {
-validate183.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/type",keyword:"type",params:{type: "number"}}];
+validate213.errors = [{instancePath:instancePath+"/seconds",schemaPath:"#/properties/seconds/type",keyword:"type",params:{type: "number"}}];
 return false;
 }
 }
@@ -10394,21 +12109,21 @@ var valid0 = true;
 }
 }
 else {
-validate183.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate213.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate183.errors = vErrors;
+validate213.errors = vErrors;
 return errors === 0;
 }
-validate183.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate213.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema82 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
+const schema92 = {"additionalProperties":false,"properties":{"kind":{"const":"cancelled","type":"string"}},"required":["kind"],"type":"object"};
 
-function validate184(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate214(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate184.evaluated;
+const evaluated0 = validate214.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10419,14 +12134,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.kind === undefined) && (missing0 = "kind")){
-validate184.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate214.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(key0 === "kind")){
-validate184.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate214.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10435,11 +12150,11 @@ if(_errs1 === errors){
 if(data.kind !== undefined){
 let data0 = data.kind;
 if(typeof data0 !== "string"){
-validate184.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate214.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("cancelled" !== data0){
-validate184.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "cancelled"}}];
+validate214.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "cancelled"}}];
 return false;
 }
 }
@@ -10447,20 +12162,20 @@ return false;
 }
 }
 else {
-validate184.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate214.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate184.errors = vErrors;
+validate214.errors = vErrors;
 return errors === 0;
 }
-validate184.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate214.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate178(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate208(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate178.evaluated;
+const evaluated0 = validate208.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10472,15 +12187,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "returned"){
-if(!(validate179(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate179.errors : vErrors.concat(validate179.errors);
+if(!(validate209(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate209.errors : vErrors.concat(validate209.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "raised"){
-if(!(validate180(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate180.errors : vErrors.concat(validate180.errors);
+if(!(validate210(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate210.errors : vErrors.concat(validate210.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10488,8 +12203,8 @@ props0 = true;
 }
 }
 else if(tag0 === "exited"){
-if(!(validate181(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate181.errors : vErrors.concat(validate181.errors);
+if(!(validate211(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate211.errors : vErrors.concat(validate211.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10497,8 +12212,8 @@ props0 = true;
 }
 }
 else if(tag0 === "killed"){
-if(!(validate182(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate182.errors : vErrors.concat(validate182.errors);
+if(!(validate212(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate212.errors : vErrors.concat(validate212.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10506,8 +12221,8 @@ props0 = true;
 }
 }
 else if(tag0 === "timed_out"){
-if(!(validate183(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate183.errors : vErrors.concat(validate183.errors);
+if(!(validate213(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate213.errors : vErrors.concat(validate213.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10515,8 +12230,8 @@ props0 = true;
 }
 }
 else if(tag0 === "cancelled"){
-if(!(validate184(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate184.errors : vErrors.concat(validate184.errors);
+if(!(validate214(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate214.errors : vErrors.concat(validate214.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -10524,37 +12239,37 @@ props0 = true;
 }
 }
 else {
-validate178.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate208.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate178.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate208.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate178.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate208.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate178.errors = vErrors;
+validate208.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate178.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate208.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema83 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
-const pattern55 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
-const pattern61 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
-const pattern63 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
-const schema84 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
-const schema85 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
+const schema93 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
+const pattern57 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
+const pattern63 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
+const pattern65 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
+const schema94 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/InputProducer"},{"$ref":"#/$defs/StateProducer"},{"$ref":"#/$defs/OutputProducer"},{"$ref":"#/$defs/EffectProducer"},{"$ref":"#/$defs/ExternalProducer"}],"type":"object"};
+const schema95 = {"additionalProperties":false,"properties":{"invocation":{"pattern":"^c(0|[1-9][0-9]{0,9})$","type":"string"},"kind":{"const":"input","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","invocation","path"],"type":"object"};
 
-function validate194(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate224(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate194.evaluated;
+const evaluated0 = validate224.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10565,14 +12280,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.invocation === undefined) && (missing0 = "invocation"))) || ((data.path === undefined) && (missing0 = "path"))){
-validate194.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate224.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "invocation") || (key0 === "kind")) || (key0 === "path"))){
-validate194.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate224.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10583,13 +12298,13 @@ let data0 = data.invocation;
 const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
-if(!pattern18.test(data0)){
-validate194.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern19.test(data0)){
+validate224.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/pattern",keyword:"pattern",params:{pattern: "^c(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate194.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/type",keyword:"type",params:{type: "string"}}];
+validate224.errors = [{instancePath:instancePath+"/invocation",schemaPath:"#/properties/invocation/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -10603,11 +12318,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate194.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate224.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("input" !== data1){
-validate194.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "input"}}];
+validate224.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "input"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -10622,7 +12337,7 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(Array.isArray(data2)){
 if(data2.length > 128){
-validate194.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
+validate224.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
 return false;
 }
 else {
@@ -10708,7 +12423,7 @@ else {
 vErrors.push(err5);
 }
 errors++;
-validate194.errors = vErrors;
+validate224.errors = vErrors;
 return false;
 }
 else {
@@ -10730,7 +12445,7 @@ break;
 }
 }
 else {
-validate194.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
+validate224.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -10745,21 +12460,21 @@ var valid0 = true;
 }
 }
 else {
-validate194.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate224.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate194.errors = vErrors;
+validate224.errors = vErrors;
 return errors === 0;
 }
-validate194.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate224.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema86 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
+const schema96 = {"additionalProperties":false,"properties":{"kind":{"const":"state","type":"string"},"state":{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"}},"required":["kind","state"],"type":"object"};
 
-function validate195(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate225(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate195.evaluated;
+const evaluated0 = validate225.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10770,14 +12485,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.state === undefined) && (missing0 = "state"))){
-validate195.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate225.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "state"))){
-validate195.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate225.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10787,11 +12502,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate195.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate225.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("state" !== data0){
-validate195.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
+validate225.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -10805,13 +12520,13 @@ let data1 = data.state;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern45.test(data1)){
-validate195.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern47.test(data1)){
+validate225.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate195.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/type",keyword:"type",params:{type: "string"}}];
+validate225.errors = [{instancePath:instancePath+"/state",schemaPath:"#/properties/state/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -10825,21 +12540,21 @@ var valid0 = true;
 }
 }
 else {
-validate195.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate225.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate195.errors = vErrors;
+validate225.errors = vErrors;
 return errors === 0;
 }
-validate195.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate225.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema87 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema97 = {"additionalProperties":false,"properties":{"kind":{"const":"output","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
 
-function validate196(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate226(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate196.evaluated;
+const evaluated0 = validate226.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -10850,14 +12565,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.path === undefined) && (missing0 = "path"))){
-validate196.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate226.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "kind") || (key0 === "operation")) || (key0 === "path"))){
-validate196.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate226.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -10867,11 +12582,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate226.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("output" !== data0){
-validate196.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "output"}}];
+validate226.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "output"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -10885,13 +12600,13 @@ let data1 = data.operation;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern20.test(data1)){
-validate196.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern21.test(data1)){
+validate226.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate196.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
+validate226.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -10907,7 +12622,7 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(Array.isArray(data2)){
 if(data2.length > 128){
-validate196.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
+validate226.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
 return false;
 }
 else {
@@ -10993,7 +12708,7 @@ else {
 vErrors.push(err5);
 }
 errors++;
-validate196.errors = vErrors;
+validate226.errors = vErrors;
 return false;
 }
 else {
@@ -11015,7 +12730,7 @@ break;
 }
 }
 else {
-validate196.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
+validate226.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -11030,21 +12745,21 @@ var valid0 = true;
 }
 }
 else {
-validate196.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate226.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate196.errors = vErrors;
+validate226.errors = vErrors;
 return errors === 0;
 }
-validate196.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate226.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema88 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
+const schema98 = {"additionalProperties":false,"properties":{"kind":{"const":"effect","type":"string"},"operation":{"pattern":"^o(0|[1-9][0-9]{0,9})$","type":"string"},"path":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"maxLength":64,"type":"string"}]},"maxItems":128,"type":"array"}},"required":["kind","operation","path"],"type":"object"};
 
-function validate197(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate227(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate197.evaluated;
+const evaluated0 = validate227.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -11055,14 +12770,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.operation === undefined) && (missing0 = "operation"))) || ((data.path === undefined) && (missing0 = "path"))){
-validate197.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate227.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "kind") || (key0 === "operation")) || (key0 === "path"))){
-validate197.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate227.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -11072,11 +12787,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate197.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate227.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("effect" !== data0){
-validate197.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "effect"}}];
+validate227.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "effect"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -11090,13 +12805,13 @@ let data1 = data.operation;
 const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
-if(!pattern20.test(data1)){
-validate197.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern21.test(data1)){
+validate227.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/pattern",keyword:"pattern",params:{pattern: "^o(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate197.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
+validate227.errors = [{instancePath:instancePath+"/operation",schemaPath:"#/properties/operation/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11112,7 +12827,7 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(Array.isArray(data2)){
 if(data2.length > 128){
-validate197.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
+validate227.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/maxItems",keyword:"maxItems",params:{limit: 128}}];
 return false;
 }
 else {
@@ -11198,7 +12913,7 @@ else {
 vErrors.push(err5);
 }
 errors++;
-validate197.errors = vErrors;
+validate227.errors = vErrors;
 return false;
 }
 else {
@@ -11220,7 +12935,7 @@ break;
 }
 }
 else {
-validate197.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
+validate227.errors = [{instancePath:instancePath+"/path",schemaPath:"#/properties/path/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -11235,21 +12950,21 @@ var valid0 = true;
 }
 }
 else {
-validate197.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate227.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate197.errors = vErrors;
+validate227.errors = vErrors;
 return errors === 0;
 }
-validate197.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate227.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema89 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
+const schema99 = {"additionalProperties":false,"properties":{"kind":{"const":"external","type":"string"},"reason":{"enum":["first_use","unobserved_write"],"type":"string"}},"required":["kind","reason"],"type":"object"};
 
-function validate198(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate228(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate198.evaluated;
+const evaluated0 = validate228.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -11260,14 +12975,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.reason === undefined) && (missing0 = "reason"))){
-validate198.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate228.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "kind") || (key0 === "reason"))){
-validate198.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate228.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -11277,11 +12992,11 @@ if(data.kind !== undefined){
 let data0 = data.kind;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate198.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate228.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("external" !== data0){
-validate198.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "external"}}];
+validate228.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "external"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -11294,11 +13009,11 @@ if(data.reason !== undefined){
 let data1 = data.reason;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate198.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
+validate228.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((data1 === "first_use") || (data1 === "unobserved_write"))){
-validate198.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema89.properties.reason.enum}}];
+validate228.errors = [{instancePath:instancePath+"/reason",schemaPath:"#/properties/reason/enum",keyword:"enum",params:{allowedValues: schema99.properties.reason.enum}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -11311,20 +13026,20 @@ var valid0 = true;
 }
 }
 else {
-validate198.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate228.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate198.errors = vErrors;
+validate228.errors = vErrors;
 return errors === 0;
 }
-validate198.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate228.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate193(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate223(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate193.evaluated;
+const evaluated0 = validate223.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -11336,15 +13051,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "input"){
-if(!(validate194(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate194.errors : vErrors.concat(validate194.errors);
+if(!(validate224(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate224.errors : vErrors.concat(validate224.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "state"){
-if(!(validate195(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate195.errors : vErrors.concat(validate195.errors);
+if(!(validate225(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate225.errors : vErrors.concat(validate225.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -11352,8 +13067,8 @@ props0 = true;
 }
 }
 else if(tag0 === "output"){
-if(!(validate196(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate196.errors : vErrors.concat(validate196.errors);
+if(!(validate226(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate226.errors : vErrors.concat(validate226.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -11361,8 +13076,8 @@ props0 = true;
 }
 }
 else if(tag0 === "effect"){
-if(!(validate197(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate197.errors : vErrors.concat(validate197.errors);
+if(!(validate227(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate227.errors : vErrors.concat(validate227.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -11370,8 +13085,8 @@ props0 = true;
 }
 }
 else if(tag0 === "external"){
-if(!(validate198(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate198.errors : vErrors.concat(validate198.errors);
+if(!(validate228(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate228.errors : vErrors.concat(validate228.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -11379,31 +13094,31 @@ props0 = true;
 }
 }
 else {
-validate193.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate223.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate193.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate223.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate193.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate223.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate193.errors = vErrors;
+validate223.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate193.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate223.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
 
-function validate192(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate222(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate192.evaluated;
+const evaluated0 = validate222.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -11414,14 +13129,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((((((((((((((((data.id === undefined) && (missing0 = "id")) || ((data.object === undefined) && (missing0 = "object"))) || ((data.storage === undefined) && (missing0 = "storage"))) || ((data.version === undefined) && (missing0 = "version"))) || ((data.logicalVersion === undefined) && (missing0 = "logicalVersion"))) || ((data.previousVersion === undefined) && (missing0 = "previousVersion"))) || ((data.producer === undefined) && (missing0 = "producer"))) || ((data.type === undefined) && (missing0 = "type"))) || ((data.shape === undefined) && (missing0 = "shape"))) || ((data.strides === undefined) && (missing0 = "strides"))) || ((data.storageOffset === undefined) && (missing0 = "storageOffset"))) || ((data.dtype === undefined) && (missing0 = "dtype"))) || ((data.device === undefined) && (missing0 = "device"))) || ((data.layout === undefined) && (missing0 = "layout"))) || ((data.requiresGrad === undefined) && (missing0 = "requiresGrad"))) || ((data.state === undefined) && (missing0 = "state"))){
-validate192.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate222.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema83.properties, key0))){
-validate192.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema93.properties, key0))){
+validate222.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -11433,18 +13148,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate192.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate222.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate192.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/minLength",keyword:"minLength",params:{limit: 1}}];
+validate222.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate192.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/type",keyword:"type",params:{type: "string"}}];
+validate222.errors = [{instancePath:instancePath+"/device",schemaPath:"#/properties/device/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11460,18 +13175,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate192.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate222.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate192.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/minLength",keyword:"minLength",params:{limit: 1}}];
+validate222.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate192.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/type",keyword:"type",params:{type: "string"}}];
+validate222.errors = [{instancePath:instancePath+"/dtype",schemaPath:"#/properties/dtype/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11486,13 +13201,13 @@ let data2 = data.id;
 const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
-if(!pattern23.test(data2)){
-validate192.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern24.test(data2)){
+validate222.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate192.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
+validate222.errors = [{instancePath:instancePath+"/id",schemaPath:"#/properties/id/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11508,18 +13223,18 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(func2(data3) > 1024){
-validate192.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate222.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data3) < 1){
-validate192.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/minLength",keyword:"minLength",params:{limit: 1}}];
+validate222.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate192.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/type",keyword:"type",params:{type: "string"}}];
+validate222.errors = [{instancePath:instancePath+"/layout",schemaPath:"#/properties/layout/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11533,18 +13248,18 @@ if(data.logicalBytes !== undefined){
 let data4 = data.logicalBytes;
 const _errs10 = errors;
 if(!(((typeof data4 == "number") && (!(data4 % 1) && !isNaN(data4))) && (isFinite(data4)))){
-validate192.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/type",keyword:"type",params:{type: "integer"}}];
+validate222.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs10){
 if((typeof data4 == "number") && (isFinite(data4))){
 if(data4 > 9007199254740991 || isNaN(data4)){
-validate192.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate222.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data4 < 0 || isNaN(data4)){
-validate192.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate222.errors = [{instancePath:instancePath+"/logicalBytes",schemaPath:"#/properties/logicalBytes/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -11560,18 +13275,18 @@ if(data.logicalVersion !== undefined){
 let data5 = data.logicalVersion;
 const _errs12 = errors;
 if(!(((typeof data5 == "number") && (!(data5 % 1) && !isNaN(data5))) && (isFinite(data5)))){
-validate192.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/type",keyword:"type",params:{type: "integer"}}];
+validate222.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(errors === _errs12){
 if((typeof data5 == "number") && (isFinite(data5))){
 if(data5 > 9007199254740991 || isNaN(data5)){
-validate192.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
+validate222.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}}];
 return false;
 }
 else {
 if(data5 < 0 || isNaN(data5)){
-validate192.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
+validate222.errors = [{instancePath:instancePath+"/logicalVersion",schemaPath:"#/properties/logicalVersion/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}}];
 return false;
 }
 }
@@ -11588,13 +13303,13 @@ let data6 = data.object;
 const _errs14 = errors;
 if(errors === _errs14){
 if(typeof data6 === "string"){
-if(!pattern55.test(data6)){
-validate192.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}}];
+if(!pattern57.test(data6)){
+validate222.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/pattern",keyword:"pattern",params:{pattern: "^t(0|[1-9][0-9]{0,9})$"}}];
 return false;
 }
 }
 else {
-validate192.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/type",keyword:"type",params:{type: "string"}}];
+validate222.errors = [{instancePath:instancePath+"/object",schemaPath:"#/properties/object/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -11612,7 +13327,7 @@ let valid1 = false;
 const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
-if(!pattern23.test(data7)){
+if(!pattern24.test(data7)){
 const err0 = {instancePath:instancePath+"/previousVersion",schemaPath:"#/properties/previousVersion/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^v(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err0];
@@ -11658,7 +13373,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return false;
 }
 else {
@@ -11680,8 +13395,8 @@ var valid0 = true;
 if(valid0){
 if(data.producer !== undefined){
 const _errs22 = errors;
-if(!(validate193(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate193.errors : vErrors.concat(validate193.errors);
+if(!(validate223(data.producer, {instancePath:instancePath+"/producer",parentData:data,parentDataProperty:"producer",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate223.errors : vErrors.concat(validate223.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs22 === errors;
@@ -11693,7 +13408,7 @@ if(valid0){
 if(data.requiresGrad !== undefined){
 const _errs23 = errors;
 if(typeof data.requiresGrad !== "boolean"){
-validate192.errors = [{instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/type",keyword:"type",params:{type: "boolean"}}];
+validate222.errors = [{instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs23 === errors;
@@ -11767,7 +13482,7 @@ vErrors.push(err7);
 errors++;
 }
 else {
-if(!pattern61.test(data11)){
+if(!pattern63.test(data11)){
 const err8 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err8];
@@ -11801,7 +13516,7 @@ else {
 vErrors.push(err10);
 }
 errors++;
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return false;
 }
 else {
@@ -11822,7 +13537,7 @@ break;
 }
 }
 else {
-validate192.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}}];
+validate222.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -11840,7 +13555,7 @@ let valid4 = false;
 const _errs35 = errors;
 if(errors === _errs35){
 if(typeof data12 === "string"){
-if(!pattern45.test(data12)){
+if(!pattern47.test(data12)){
 const err11 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err11];
@@ -11886,7 +13601,7 @@ else {
 vErrors.push(err14);
 }
 errors++;
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return false;
 }
 else {
@@ -11914,7 +13629,7 @@ let valid5 = false;
 const _errs41 = errors;
 if(errors === _errs41){
 if(typeof data13 === "string"){
-if(!pattern63.test(data13)){
+if(!pattern65.test(data13)){
 const err15 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err15];
@@ -11960,7 +13675,7 @@ else {
 vErrors.push(err18);
 }
 errors++;
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return false;
 }
 else {
@@ -12038,7 +13753,7 @@ vErrors.push(err22);
 errors++;
 }
 else {
-if(!pattern61.test(data14)){
+if(!pattern63.test(data14)){
 const err23 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err23];
@@ -12085,7 +13800,7 @@ else {
 vErrors.push(err26);
 }
 errors++;
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return false;
 }
 else {
@@ -12173,7 +13888,7 @@ vErrors.push(err30);
 errors++;
 }
 else {
-if(!pattern61.test(data16)){
+if(!pattern63.test(data16)){
 const err31 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err31];
@@ -12260,7 +13975,7 @@ else {
 vErrors.push(err36);
 }
 errors++;
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return false;
 }
 else {
@@ -12286,18 +14001,18 @@ const _errs65 = errors;
 if(errors === _errs65){
 if(typeof data17 === "string"){
 if(func2(data17) > 1024){
-validate192.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate222.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data17) < 1){
-validate192.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
+validate222.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate192.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
+validate222.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -12373,7 +14088,7 @@ else {
 vErrors.push(err41);
 }
 errors++;
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return false;
 }
 else {
@@ -12412,14 +14127,14 @@ var valid0 = true;
 }
 }
 else {
-validate192.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate222.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate192.errors = vErrors;
+validate222.errors = vErrors;
 return errors === 0;
 }
-validate192.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate222.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
 function validate72(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
@@ -12544,8 +14259,8 @@ var valid0 = true;
 if(valid0){
 if(data.environment !== undefined){
 const _errs11 = errors;
-if(!(validate85(data.environment, {instancePath:instancePath+"/environment",parentData:data,parentDataProperty:"environment",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate85.errors : vErrors.concat(validate85.errors);
+if(!(validate115(data.environment, {instancePath:instancePath+"/environment",parentData:data,parentDataProperty:"environment",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate115.errors : vErrors.concat(validate115.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs11 === errors;
@@ -12556,8 +14271,8 @@ var valid0 = true;
 if(valid0){
 if(data.execution !== undefined){
 const _errs12 = errors;
-if(!(validate89(data.execution, {instancePath:instancePath+"/execution",parentData:data,parentDataProperty:"execution",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate89.errors : vErrors.concat(validate89.errors);
+if(!(validate119(data.execution, {instancePath:instancePath+"/execution",parentData:data,parentDataProperty:"execution",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate119.errors : vErrors.concat(validate119.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs12 === errors;
@@ -12596,8 +14311,8 @@ var valid3 = true;
 const len2 = data9.length;
 for(let i2=0; i2<len2; i2++){
 const _errs17 = errors;
-if(!(validate93(data9[i2], {instancePath:instancePath+"/invocations/" + i2,parentData:data9,parentDataProperty:i2,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate93.errors : vErrors.concat(validate93.errors);
+if(!(validate123(data9[i2], {instancePath:instancePath+"/invocations/" + i2,parentData:data9,parentDataProperty:i2,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate123.errors : vErrors.concat(validate123.errors);
 errors = vErrors.length;
 }
 var valid3 = _errs17 === errors;
@@ -12638,8 +14353,8 @@ var valid4 = true;
 const len3 = data12.length;
 for(let i3=0; i3<len3; i3++){
 const _errs21 = errors;
-if(!(validate146(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate146.errors : vErrors.concat(validate146.errors);
+if(!(validate176(data12[i3], {instancePath:instancePath+"/locations/" + i3,parentData:data12,parentDataProperty:i3,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate176.errors : vErrors.concat(validate176.errors);
 errors = vErrors.length;
 }
 var valid4 = _errs21 === errors;
@@ -12668,8 +14383,8 @@ var valid5 = true;
 const len4 = data14.length;
 for(let i4=0; i4<len4; i4++){
 const _errs24 = errors;
-if(!(validate148(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate148.errors : vErrors.concat(validate148.errors);
+if(!(validate178(data14[i4], {instancePath:instancePath+"/modules/" + i4,parentData:data14,parentDataProperty:i4,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate178.errors : vErrors.concat(validate178.errors);
 errors = vErrors.length;
 }
 var valid5 = _errs24 === errors;
@@ -12733,8 +14448,8 @@ var valid7 = true;
 const len6 = data18.length;
 for(let i6=0; i6<len6; i6++){
 const _errs31 = errors;
-if(!(validate152(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate152.errors : vErrors.concat(validate152.errors);
+if(!(validate182(data18[i6], {instancePath:instancePath+"/operations/" + i6,parentData:data18,parentDataProperty:i6,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate182.errors : vErrors.concat(validate182.errors);
 errors = vErrors.length;
 }
 var valid7 = _errs31 === errors;
@@ -12763,8 +14478,8 @@ var valid8 = true;
 const len7 = data20.length;
 for(let i7=0; i7<len7; i7++){
 const _errs34 = errors;
-if(!(validate161(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate161.errors : vErrors.concat(validate161.errors);
+if(!(validate191(data20[i7], {instancePath:instancePath+"/operators/" + i7,parentData:data20,parentDataProperty:i7,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate191.errors : vErrors.concat(validate191.errors);
 errors = vErrors.length;
 }
 var valid8 = _errs34 === errors;
@@ -12793,8 +14508,8 @@ var valid9 = true;
 const len8 = data22.length;
 for(let i8=0; i8<len8; i8++){
 const _errs37 = errors;
-if(!(validate163(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate163.errors : vErrors.concat(validate163.errors);
+if(!(validate193(data22[i8], {instancePath:instancePath+"/reasons/" + i8,parentData:data22,parentDataProperty:i8,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate193.errors : vErrors.concat(validate193.errors);
 errors = vErrors.length;
 }
 var valid9 = _errs37 === errors;
@@ -12833,8 +14548,8 @@ var valid0 = true;
 if(valid0){
 if(data.setup !== undefined){
 const _errs40 = errors;
-if(!(validate165(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate165.errors : vErrors.concat(validate165.errors);
+if(!(validate195(data.setup, {instancePath:instancePath+"/setup",parentData:data,parentDataProperty:"setup",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate195.errors : vErrors.concat(validate195.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs40 === errors;
@@ -12845,8 +14560,8 @@ var valid0 = true;
 if(valid0){
 if(data.source !== undefined){
 const _errs41 = errors;
-if(!(validate171(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate171.errors : vErrors.concat(validate171.errors);
+if(!(validate201(data.source, {instancePath:instancePath+"/source",parentData:data,parentDataProperty:"source",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate201.errors : vErrors.concat(validate201.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs41 === errors;
@@ -12864,8 +14579,8 @@ var valid10 = true;
 const len9 = data27.length;
 for(let i9=0; i9<len9; i9++){
 const _errs44 = errors;
-if(!(validate175(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate175.errors : vErrors.concat(validate175.errors);
+if(!(validate205(data27[i9], {instancePath:instancePath+"/state/" + i9,parentData:data27,parentDataProperty:i9,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate205.errors : vErrors.concat(validate205.errors);
 errors = vErrors.length;
 }
 var valid10 = _errs44 === errors;
@@ -12904,8 +14619,8 @@ var valid0 = true;
 if(valid0){
 if(data.termination !== undefined){
 const _errs47 = errors;
-if(!(validate178(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate178.errors : vErrors.concat(validate178.errors);
+if(!(validate208(data.termination, {instancePath:instancePath+"/termination",parentData:data,parentDataProperty:"termination",rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate208.errors : vErrors.concat(validate208.errors);
 errors = vErrors.length;
 }
 var valid0 = _errs47 === errors;
@@ -12923,8 +14638,8 @@ var valid11 = true;
 const len10 = data31.length;
 for(let i10=0; i10<len10; i10++){
 const _errs50 = errors;
-if(!(validate192(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate192.errors : vErrors.concat(validate192.errors);
+if(!(validate222(data31[i10], {instancePath:instancePath+"/values/" + i10,parentData:data31,parentDataProperty:i10,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate222.errors : vErrors.concat(validate222.errors);
 errors = vErrors.length;
 }
 var valid11 = _errs50 === errors;
@@ -12995,14 +14710,14 @@ return errors === 0;
 }
 validate72.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const event = validate206;
-const schema90 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/StateEvent"},{"$ref":"#/$defs/AttemptEvent"},{"$ref":"#/$defs/CaptureEvent"},{"$ref":"#/$defs/EvictionEvent"}],"type":"object"};
-const schema91 = {"additionalProperties":false,"properties":{"attempts":{"items":{"$ref":"#/$defs/RunAttempt"},"type":"array"},"captures":{"items":{"$ref":"#/$defs/CaptureSummary"},"type":"array"},"kind":{"const":"state","type":"string"}},"required":["kind","attempts","captures"],"type":"object"};
+export const event = validate236;
+const schema100 = {"discriminator":{"propertyName":"kind"},"oneOf":[{"$ref":"#/$defs/StateEvent"},{"$ref":"#/$defs/AttemptEvent"},{"$ref":"#/$defs/CaptureEvent"},{"$ref":"#/$defs/EvictionEvent"}],"type":"object"};
+const schema101 = {"additionalProperties":false,"properties":{"attempts":{"items":{"$ref":"#/$defs/RunAttempt"},"type":"array"},"captures":{"items":{"$ref":"#/$defs/CaptureSummary"},"type":"array"},"kind":{"const":"state","type":"string"}},"required":["kind","attempts","captures"],"type":"object"};
 
-function validate207(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate237(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate207.evaluated;
+const evaluated0 = validate237.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13013,14 +14728,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.kind === undefined) && (missing0 = "kind")) || ((data.attempts === undefined) && (missing0 = "attempts"))) || ((data.captures === undefined) && (missing0 = "captures"))){
-validate207.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate237.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "attempts") || (key0 === "captures")) || (key0 === "kind"))){
-validate207.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate237.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13046,7 +14761,7 @@ break;
 }
 }
 else {
-validate207.errors = [{instancePath:instancePath+"/attempts",schemaPath:"#/properties/attempts/type",keyword:"type",params:{type: "array"}}];
+validate237.errors = [{instancePath:instancePath+"/attempts",schemaPath:"#/properties/attempts/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -13076,7 +14791,7 @@ break;
 }
 }
 else {
-validate207.errors = [{instancePath:instancePath+"/captures",schemaPath:"#/properties/captures/type",keyword:"type",params:{type: "array"}}];
+validate237.errors = [{instancePath:instancePath+"/captures",schemaPath:"#/properties/captures/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -13090,11 +14805,11 @@ if(data.kind !== undefined){
 let data4 = data.kind;
 const _errs8 = errors;
 if(typeof data4 !== "string"){
-validate207.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate237.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("state" !== data4){
-validate207.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
+validate237.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "state"}}];
 return false;
 }
 var valid0 = _errs8 === errors;
@@ -13108,21 +14823,21 @@ var valid0 = true;
 }
 }
 else {
-validate207.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate237.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate207.errors = vErrors;
+validate237.errors = vErrors;
 return errors === 0;
 }
-validate207.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate237.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema92 = {"additionalProperties":false,"properties":{"attempt":{"$ref":"#/$defs/RunAttempt"},"kind":{"const":"attempt","type":"string"}},"required":["kind","attempt"],"type":"object"};
+const schema102 = {"additionalProperties":false,"properties":{"attempt":{"$ref":"#/$defs/RunAttempt"},"kind":{"const":"attempt","type":"string"}},"required":["kind","attempt"],"type":"object"};
 
-function validate210(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate240(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate210.evaluated;
+const evaluated0 = validate240.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13133,14 +14848,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.attempt === undefined) && (missing0 = "attempt"))){
-validate210.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate240.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "attempt") || (key0 === "kind"))){
-validate210.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate240.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13162,11 +14877,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs3 = errors;
 if(typeof data1 !== "string"){
-validate210.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate240.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("attempt" !== data1){
-validate210.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "attempt"}}];
+validate240.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "attempt"}}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -13179,21 +14894,21 @@ var valid0 = true;
 }
 }
 else {
-validate210.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate240.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate210.errors = vErrors;
+validate240.errors = vErrors;
 return errors === 0;
 }
-validate210.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate240.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema93 = {"additionalProperties":false,"properties":{"capture":{"$ref":"#/$defs/CaptureSummary"},"kind":{"const":"capture","type":"string"}},"required":["kind","capture"],"type":"object"};
+const schema103 = {"additionalProperties":false,"properties":{"capture":{"$ref":"#/$defs/CaptureSummary"},"kind":{"const":"capture","type":"string"}},"required":["kind","capture"],"type":"object"};
 
-function validate212(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate242(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate212.evaluated;
+const evaluated0 = validate242.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13204,14 +14919,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.capture === undefined) && (missing0 = "capture"))){
-validate212.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate242.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "capture") || (key0 === "kind"))){
-validate212.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate242.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13233,11 +14948,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs3 = errors;
 if(typeof data1 !== "string"){
-validate212.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate242.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("capture" !== data1){
-validate212.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "capture"}}];
+validate242.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "capture"}}];
 return false;
 }
 var valid0 = _errs3 === errors;
@@ -13250,21 +14965,21 @@ var valid0 = true;
 }
 }
 else {
-validate212.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate242.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate212.errors = vErrors;
+validate242.errors = vErrors;
 return errors === 0;
 }
-validate212.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate242.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-const schema94 = {"additionalProperties":false,"properties":{"capture":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"eviction","type":"string"}},"required":["kind","capture"],"type":"object"};
+const schema104 = {"additionalProperties":false,"properties":{"capture":{"maxLength":1024,"minLength":1,"type":"string"},"kind":{"const":"eviction","type":"string"}},"required":["kind","capture"],"type":"object"};
 
-function validate214(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate244(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate214.evaluated;
+const evaluated0 = validate244.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13275,14 +14990,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if(((data.kind === undefined) && (missing0 = "kind")) || ((data.capture === undefined) && (missing0 = "capture"))){
-validate214.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate244.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((key0 === "capture") || (key0 === "kind"))){
-validate214.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate244.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13294,18 +15009,18 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(func2(data0) > 1024){
-validate214.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate244.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data0) < 1){
-validate214.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/minLength",keyword:"minLength",params:{limit: 1}}];
+validate244.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate214.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/type",keyword:"type",params:{type: "string"}}];
+validate244.errors = [{instancePath:instancePath+"/capture",schemaPath:"#/properties/capture/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13319,11 +15034,11 @@ if(data.kind !== undefined){
 let data1 = data.kind;
 const _errs4 = errors;
 if(typeof data1 !== "string"){
-validate214.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
+validate244.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("eviction" !== data1){
-validate214.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "eviction"}}];
+validate244.errors = [{instancePath:instancePath+"/kind",schemaPath:"#/properties/kind/const",keyword:"const",params:{allowedValue: "eviction"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -13336,20 +15051,20 @@ var valid0 = true;
 }
 }
 else {
-validate214.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate244.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate214.errors = vErrors;
+validate244.errors = vErrors;
 return errors === 0;
 }
-validate214.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate244.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
 
-function validate206(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate236(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate206.evaluated;
+const evaluated0 = validate236.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13361,15 +15076,15 @@ if(data && typeof data == "object" && !Array.isArray(data)){
 const tag0 = data.kind;
 if(typeof tag0 == "string"){
 if(tag0 === "state"){
-if(!(validate207(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate207.errors : vErrors.concat(validate207.errors);
+if(!(validate237(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate237.errors : vErrors.concat(validate237.errors);
 errors = vErrors.length;
 }
 var props0 = true;
 }
 else if(tag0 === "attempt"){
-if(!(validate210(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate210.errors : vErrors.concat(validate210.errors);
+if(!(validate240(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate240.errors : vErrors.concat(validate240.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -13377,8 +15092,8 @@ props0 = true;
 }
 }
 else if(tag0 === "capture"){
-if(!(validate212(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate212.errors : vErrors.concat(validate212.errors);
+if(!(validate242(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate242.errors : vErrors.concat(validate242.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -13386,8 +15101,8 @@ props0 = true;
 }
 }
 else if(tag0 === "eviction"){
-if(!(validate214(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
-vErrors = vErrors === null ? validate214.errors : vErrors.concat(validate214.errors);
+if(!(validate244(data, {instancePath,parentData,parentDataProperty,rootData,dynamicAnchors}))){
+vErrors = vErrors === null ? validate244.errors : vErrors.concat(validate244.errors);
 errors = vErrors.length;
 }
 if(props0 !== true){
@@ -13395,33 +15110,33 @@ props0 = true;
 }
 }
 else {
-validate206.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
+validate236.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "mapping", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate206.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
+validate236.errors = [{instancePath,schemaPath:"#/discriminator",keyword:"discriminator",params:{error: "tag", tag: "kind", tagValue: tag0}}];
 return false;
 }
 }
 else {
-validate206.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate236.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate206.errors = vErrors;
+validate236.errors = vErrors;
 evaluated0.props = props0;
 return errors === 0;
 }
-validate206.evaluated = {"dynamicProps":true,"dynamicItems":false};
+validate236.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-export const host = validate219;
-const schema95 = {"additionalProperties":false,"properties":{"name":{"const":"tensorviz","type":"string"},"version":{"maxLength":1024,"minLength":1,"type":"string"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["name","version","workspace"],"type":"object"};
+export const host = validate249;
+const schema105 = {"additionalProperties":false,"properties":{"name":{"const":"tensorviz","type":"string"},"version":{"maxLength":1024,"minLength":1,"type":"string"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["name","version","workspace"],"type":"object"};
 
-function validate219(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate249(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate219.evaluated;
+const evaluated0 = validate249.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13432,14 +15147,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((data.name === undefined) && (missing0 = "name")) || ((data.version === undefined) && (missing0 = "version"))) || ((data.workspace === undefined) && (missing0 = "workspace"))){
-validate219.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate249.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((key0 === "name") || (key0 === "version")) || (key0 === "workspace"))){
-validate219.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate249.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13449,11 +15164,11 @@ if(data.name !== undefined){
 let data0 = data.name;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate219.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
+validate249.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if("tensorviz" !== data0){
-validate219.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/const",keyword:"const",params:{allowedValue: "tensorviz"}}];
+validate249.errors = [{instancePath:instancePath+"/name",schemaPath:"#/properties/name/const",keyword:"const",params:{allowedValue: "tensorviz"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -13468,18 +15183,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate219.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate249.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate219.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1}}];
+validate249.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate219.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"}}];
+validate249.errors = [{instancePath:instancePath+"/version",schemaPath:"#/properties/version/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13495,18 +15210,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate219.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate249.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate219.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
+validate249.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate219.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
+validate249.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13521,22 +15236,22 @@ var valid0 = true;
 }
 }
 else {
-validate219.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate249.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate219.errors = vErrors;
+validate249.errors = vErrors;
 return errors === 0;
 }
-validate219.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate249.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const plan = validate220;
-const schema96 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"fake":{"type":"boolean"},"file":{"maxLength":1024,"minLength":1,"type":"string"},"fileDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"inputs":{"anyOf":[{"$ref":"#/$defs/InputFunction"},{"type":"null"}]},"limits":{"$ref":"#/$defs/Limits"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"roots":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"target":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]},"timeout":{"exclusiveMinimum":0,"maximum":86400,"type":"number"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["schemaVersion","attempt","workspace","roots","file","fileDigest","target","inputs","python","mode","fake","timeout","limits"],"type":"object"};
+export const plan = validate250;
+const schema106 = {"additionalProperties":false,"properties":{"attempt":{"pattern":"^att-[0-9a-f]{16}$","type":"string"},"fake":{"type":"boolean"},"file":{"maxLength":1024,"minLength":1,"type":"string"},"fileDigest":{"pattern":"^[0-9a-f]{64}$","type":"string"},"inputs":{"anyOf":[{"$ref":"#/$defs/InputFunction"},{"type":"null"}]},"limits":{"$ref":"#/$defs/Limits"},"mode":{"enum":["eval","train","as_is"],"type":"string"},"python":{"maxLength":1024,"minLength":1,"type":"string"},"roots":{"items":{"maxLength":1024,"minLength":1,"type":"string"},"type":"array"},"schemaVersion":{"const":1,"type":"integer"},"target":{"anyOf":[{"maxLength":1024,"minLength":1,"type":"string"},{"type":"null"}]},"timeout":{"exclusiveMinimum":0,"maximum":86400,"type":"number"},"workspace":{"maxLength":1024,"minLength":1,"type":"string"}},"required":["schemaVersion","attempt","workspace","roots","file","fileDigest","target","inputs","python","mode","fake","timeout","limits"],"type":"object"};
 
-function validate220(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate250(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate220.evaluated;
+const evaluated0 = validate250.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13547,14 +15262,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((((((((((data.schemaVersion === undefined) && (missing0 = "schemaVersion")) || ((data.attempt === undefined) && (missing0 = "attempt"))) || ((data.workspace === undefined) && (missing0 = "workspace"))) || ((data.roots === undefined) && (missing0 = "roots"))) || ((data.file === undefined) && (missing0 = "file"))) || ((data.fileDigest === undefined) && (missing0 = "fileDigest"))) || ((data.target === undefined) && (missing0 = "target"))) || ((data.inputs === undefined) && (missing0 = "inputs"))) || ((data.python === undefined) && (missing0 = "python"))) || ((data.mode === undefined) && (missing0 = "mode"))) || ((data.fake === undefined) && (missing0 = "fake"))) || ((data.timeout === undefined) && (missing0 = "timeout"))) || ((data.limits === undefined) && (missing0 = "limits"))){
-validate220.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate250.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
-if(!(func1.call(schema96.properties, key0))){
-validate220.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+if(!(func1.call(schema106.properties, key0))){
+validate250.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -13566,12 +15281,12 @@ const _errs2 = errors;
 if(errors === _errs2){
 if(typeof data0 === "string"){
 if(!pattern4.test(data0)){
-validate220.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/pattern",keyword:"pattern",params:{pattern: "^att-[0-9a-f]{16}$"}}];
+validate250.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/pattern",keyword:"pattern",params:{pattern: "^att-[0-9a-f]{16}$"}}];
 return false;
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/type",keyword:"type",params:{type: "string"}}];
+validate250.errors = [{instancePath:instancePath+"/attempt",schemaPath:"#/properties/attempt/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13584,7 +15299,7 @@ if(valid0){
 if(data.fake !== undefined){
 const _errs4 = errors;
 if(typeof data.fake !== "boolean"){
-validate220.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
+validate250.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs4 === errors;
@@ -13599,18 +15314,18 @@ const _errs6 = errors;
 if(errors === _errs6){
 if(typeof data2 === "string"){
 if(func2(data2) > 1024){
-validate220.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate250.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data2) < 1){
-validate220.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
+validate250.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
+validate250.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13626,12 +15341,12 @@ const _errs8 = errors;
 if(errors === _errs8){
 if(typeof data3 === "string"){
 if(!pattern5.test(data3)){
-validate220.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
+validate250.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/pattern",keyword:"pattern",params:{pattern: "^[0-9a-f]{64}$"}}];
 return false;
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/type",keyword:"type",params:{type: "string"}}];
+validate250.errors = [{instancePath:instancePath+"/fileDigest",schemaPath:"#/properties/fileDigest/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13675,7 +15390,7 @@ else {
 vErrors.push(err1);
 }
 errors++;
-validate220.errors = vErrors;
+validate250.errors = vErrors;
 return false;
 }
 else {
@@ -13711,11 +15426,11 @@ if(data.mode !== undefined){
 let data6 = data.mode;
 const _errs16 = errors;
 if(typeof data6 !== "string"){
-validate220.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
+validate250.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data6 === "eval") || (data6 === "train")) || (data6 === "as_is"))){
-validate220.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema96.properties.mode.enum}}];
+validate250.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema106.properties.mode.enum}}];
 return false;
 }
 var valid0 = _errs16 === errors;
@@ -13730,18 +15445,18 @@ const _errs18 = errors;
 if(errors === _errs18){
 if(typeof data7 === "string"){
 if(func2(data7) > 1024){
-validate220.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate250.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data7) < 1){
-validate220.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/minLength",keyword:"minLength",params:{limit: 1}}];
+validate250.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/type",keyword:"type",params:{type: "string"}}];
+validate250.errors = [{instancePath:instancePath+"/python",schemaPath:"#/properties/python/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13764,18 +15479,18 @@ const _errs22 = errors;
 if(errors === _errs22){
 if(typeof data9 === "string"){
 if(func2(data9) > 1024){
-validate220.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate250.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data9) < 1){
-validate220.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/minLength",keyword:"minLength",params:{limit: 1}}];
+validate250.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/type",keyword:"type",params:{type: "string"}}];
+validate250.errors = [{instancePath:instancePath+"/roots/" + i0,schemaPath:"#/properties/roots/items/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13786,7 +15501,7 @@ break;
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/roots",schemaPath:"#/properties/roots/type",keyword:"type",params:{type: "array"}}];
+validate250.errors = [{instancePath:instancePath+"/roots",schemaPath:"#/properties/roots/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -13800,11 +15515,11 @@ if(data.schemaVersion !== undefined){
 let data10 = data.schemaVersion;
 const _errs24 = errors;
 if(!(((typeof data10 == "number") && (!(data10 % 1) && !isNaN(data10))) && (isFinite(data10)))){
-validate220.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/type",keyword:"type",params:{type: "integer"}}];
+validate250.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/type",keyword:"type",params:{type: "integer"}}];
 return false;
 }
 if(1 !== data10){
-validate220.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/const",keyword:"const",params:{allowedValue: 1}}];
+validate250.errors = [{instancePath:instancePath+"/schemaVersion",schemaPath:"#/properties/schemaVersion/const",keyword:"const",params:{allowedValue: 1}}];
 return false;
 }
 var valid0 = _errs24 === errors;
@@ -13879,7 +15594,7 @@ else {
 vErrors.push(err6);
 }
 errors++;
-validate220.errors = vErrors;
+validate250.errors = vErrors;
 return false;
 }
 else {
@@ -13905,18 +15620,18 @@ const _errs32 = errors;
 if(errors === _errs32){
 if((typeof data12 == "number") && (isFinite(data12))){
 if(data12 > 86400 || isNaN(data12)){
-validate220.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
+validate250.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
 return false;
 }
 else {
 if(data12 <= 0 || isNaN(data12)){
-validate220.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
+validate250.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
 return false;
 }
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
+validate250.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
 return false;
 }
 }
@@ -13932,18 +15647,18 @@ const _errs34 = errors;
 if(errors === _errs34){
 if(typeof data13 === "string"){
 if(func2(data13) > 1024){
-validate220.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate250.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data13) < 1){
-validate220.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
+validate250.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate220.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
+validate250.errors = [{instancePath:instancePath+"/workspace",schemaPath:"#/properties/workspace/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -13968,21 +15683,21 @@ var valid0 = true;
 }
 }
 else {
-validate220.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate250.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate220.errors = vErrors;
+validate250.errors = vErrors;
 return errors === 0;
 }
-validate220.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate250.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const problem = validate223;
+export const problem = validate253;
 
-function validate223(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate253(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate223.evaluated;
+const evaluated0 = validate253.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -13993,14 +15708,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((((((data.code === undefined) && (missing0 = "code")) || ((data.title === undefined) && (missing0 = "title"))) || ((data.detail === undefined) && (missing0 = "detail"))) || ((data.hint === undefined) && (missing0 = "hint"))) || ((data.faults === undefined) && (missing0 = "faults"))){
-validate223.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate253.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!(((((key0 === "code") || (key0 === "detail")) || (key0 === "faults")) || (key0 === "hint")) || (key0 === "title"))){
-validate223.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate253.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -14010,11 +15725,11 @@ if(data.code !== undefined){
 let data0 = data.code;
 const _errs2 = errors;
 if(typeof data0 !== "string"){
-validate223.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
+validate253.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!((((((((((((((((((((((((((((((((((data0 === "invalid_request") || (data0 === "file_not_found")) || (data0 === "file_outside_workspace")) || (data0 === "interpreter_not_found")) || (data0 === "interpreter_unusable")) || (data0 === "torch_missing")) || (data0 === "torch_too_old")) || (data0 === "source_changed")) || (data0 === "syntax_error")) || (data0 === "import_failed")) || (data0 === "import_exited")) || (data0 === "import_shadowed")) || (data0 === "target_not_found")) || (data0 === "target_ambiguous")) || (data0 === "target_unsupported")) || (data0 === "target_failed")) || (data0 === "inputs_missing")) || (data0 === "inputs_failed")) || (data0 === "nothing_recorded")) || (data0 === "worker_failed")) || (data0 === "output_not_written")) || (data0 === "capture_rejected")) || (data0 === "timed_out")) || (data0 === "cancelled")) || (data0 === "unauthorized")) || (data0 === "forbidden_host")) || (data0 === "forbidden_origin")) || (data0 === "not_found")) || (data0 === "method_not_allowed")) || (data0 === "unsupported_media_type")) || (data0 === "body_too_large")) || (data0 === "busy")) || (data0 === "invalid_capture")) || (data0 === "internal_error"))){
-validate223.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema22.properties.code.enum}}];
+validate253.errors = [{instancePath:instancePath+"/code",schemaPath:"#/properties/code/enum",keyword:"enum",params:{allowedValues: schema22.properties.code.enum}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -14029,12 +15744,12 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 4096){
-validate223.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/maxLength",keyword:"maxLength",params:{limit: 4096}}];
+validate253.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/maxLength",keyword:"maxLength",params:{limit: 4096}}];
 return false;
 }
 }
 else {
-validate223.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/type",keyword:"type",params:{type: "string"}}];
+validate253.errors = [{instancePath:instancePath+"/detail",schemaPath:"#/properties/detail/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -14064,7 +15779,7 @@ break;
 }
 }
 else {
-validate223.errors = [{instancePath:instancePath+"/faults",schemaPath:"#/properties/faults/type",keyword:"type",params:{type: "array"}}];
+validate253.errors = [{instancePath:instancePath+"/faults",schemaPath:"#/properties/faults/type",keyword:"type",params:{type: "array"}}];
 return false;
 }
 }
@@ -14128,7 +15843,7 @@ else {
 vErrors.push(err3);
 }
 errors++;
-validate223.errors = vErrors;
+validate253.errors = vErrors;
 return false;
 }
 else {
@@ -14154,18 +15869,18 @@ const _errs15 = errors;
 if(errors === _errs15){
 if(typeof data5 === "string"){
 if(func2(data5) > 256){
-validate223.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/maxLength",keyword:"maxLength",params:{limit: 256}}];
+validate253.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/maxLength",keyword:"maxLength",params:{limit: 256}}];
 return false;
 }
 else {
 if(func2(data5) < 1){
-validate223.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/minLength",keyword:"minLength",params:{limit: 1}}];
+validate253.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate223.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/type",keyword:"type",params:{type: "string"}}];
+validate253.errors = [{instancePath:instancePath+"/title",schemaPath:"#/properties/title/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -14182,21 +15897,21 @@ var valid0 = true;
 }
 }
 else {
-validate223.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate253.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate223.errors = vErrors;
+validate253.errors = vErrors;
 return errors === 0;
 }
-validate223.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate253.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 
-export const request = validate225;
+export const request = validate255;
 
-function validate225(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
+function validate255(data, {instancePath="", parentData, parentDataProperty, rootData=data, dynamicAnchors={}}={}){
 let vErrors = null;
 let errors = 0;
-const evaluated0 = validate225.evaluated;
+const evaluated0 = validate255.evaluated;
 if(evaluated0.dynamicProps){
 evaluated0.props = undefined;
 }
@@ -14207,14 +15922,14 @@ if(errors === 0){
 if(data && typeof data == "object" && !Array.isArray(data)){
 let missing0;
 if((data.file === undefined) && (missing0 = "file")){
-validate225.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
+validate255.errors = [{instancePath,schemaPath:"#/required",keyword:"required",params:{missingProperty: missing0}}];
 return false;
 }
 else {
 const _errs1 = errors;
 for(const key0 in data){
 if(!((((((((key0 === "fake") || (key0 === "file")) || (key0 === "inputs")) || (key0 === "limits")) || (key0 === "mode")) || (key0 === "python")) || (key0 === "target")) || (key0 === "timeout"))){
-validate225.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
+validate255.errors = [{instancePath,schemaPath:"#/additionalProperties",keyword:"additionalProperties",params:{additionalProperty: key0}}];
 return false;
 break;
 }
@@ -14223,7 +15938,7 @@ if(_errs1 === errors){
 if(data.fake !== undefined){
 const _errs2 = errors;
 if(typeof data.fake !== "boolean"){
-validate225.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
+validate255.errors = [{instancePath:instancePath+"/fake",schemaPath:"#/properties/fake/type",keyword:"type",params:{type: "boolean"}}];
 return false;
 }
 var valid0 = _errs2 === errors;
@@ -14238,18 +15953,18 @@ const _errs4 = errors;
 if(errors === _errs4){
 if(typeof data1 === "string"){
 if(func2(data1) > 1024){
-validate225.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
+validate255.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/maxLength",keyword:"maxLength",params:{limit: 1024}}];
 return false;
 }
 else {
 if(func2(data1) < 1){
-validate225.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
+validate255.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/minLength",keyword:"minLength",params:{limit: 1}}];
 return false;
 }
 }
 }
 else {
-validate225.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
+validate255.errors = [{instancePath:instancePath+"/file",schemaPath:"#/properties/file/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 }
@@ -14293,7 +16008,7 @@ else {
 vErrors.push(err1);
 }
 errors++;
-validate225.errors = vErrors;
+validate255.errors = vErrors;
 return false;
 }
 else {
@@ -14329,11 +16044,11 @@ if(data.mode !== undefined){
 let data4 = data.mode;
 const _errs12 = errors;
 if(typeof data4 !== "string"){
-validate225.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
+validate255.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/type",keyword:"type",params:{type: "string"}}];
 return false;
 }
 if(!(((data4 === "eval") || (data4 === "train")) || (data4 === "as_is"))){
-validate225.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema24.properties.mode.enum}}];
+validate255.errors = [{instancePath:instancePath+"/mode",schemaPath:"#/properties/mode/enum",keyword:"enum",params:{allowedValues: schema24.properties.mode.enum}}];
 return false;
 }
 var valid0 = _errs12 === errors;
@@ -14408,7 +16123,7 @@ else {
 vErrors.push(err6);
 }
 errors++;
-validate225.errors = vErrors;
+validate255.errors = vErrors;
 return false;
 }
 else {
@@ -14494,7 +16209,7 @@ else {
 vErrors.push(err11);
 }
 errors++;
-validate225.errors = vErrors;
+validate255.errors = vErrors;
 return false;
 }
 else {
@@ -14520,18 +16235,18 @@ const _errs26 = errors;
 if(errors === _errs26){
 if((typeof data7 == "number") && (isFinite(data7))){
 if(data7 > 86400 || isNaN(data7)){
-validate225.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
+validate255.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/maximum",keyword:"maximum",params:{comparison: "<=", limit: 86400}}];
 return false;
 }
 else {
 if(data7 <= 0 || isNaN(data7)){
-validate225.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
+validate255.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/exclusiveMinimum",keyword:"exclusiveMinimum",params:{comparison: ">", limit: 0}}];
 return false;
 }
 }
 }
 else {
-validate225.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
+validate255.errors = [{instancePath:instancePath+"/timeout",schemaPath:"#/properties/timeout/type",keyword:"type",params:{type: "number"}}];
 return false;
 }
 }
@@ -14551,12 +16266,12 @@ var valid0 = true;
 }
 }
 else {
-validate225.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
+validate255.errors = [{instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}}];
 return false;
 }
 }
-validate225.errors = vErrors;
+validate255.errors = vErrors;
 return errors === 0;
 }
-validate225.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
+validate255.evaluated = {"props":true,"dynamicProps":false,"dynamicItems":false};
 

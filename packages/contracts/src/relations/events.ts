@@ -3,15 +3,6 @@ import type { Invocation } from "../generated/types";
 import type { Path } from "../trees";
 import { fault, NEVER, PLACES, type Capture, type Fault, type Rule } from "./lookup";
 
-function* locationsRunForward(capture: Capture): Generator<Fault> {
-  for (const [index, location] of capture.snapshot.locations.entries()) {
-    const end = location.endLine ?? location.line;
-    const { column, endColumn } = location;
-    const backwards = end === location.line && column !== null && endColumn !== null && column > endColumn;
-    if (end < location.line || backwards) yield fault(["locations", index], "location", "ends before it begins");
-  }
-}
-
 function* statesAreRegistered(capture: Capture): Generator<Fault> {
   for (const [index, { paths }] of capture.snapshot.state.entries()) {
     if (paths.length === 0) yield fault(["state", index, "paths"], "path", "is registered nowhere");
@@ -107,7 +98,7 @@ function* callsMatchTheirStatus(capture: Capture): Generator<Fault> {
     const { status } = call;
     const path = ["invocations", index];
     yield* matches(path, status, "output", call.output, status === "completed");
-    yield* matches(path, status, "diagnostic", call.diagnostic, status === "failed");
+    yield* matches(path, status, "diagnostic", call.diagnostic, status === "failed" || status === "stopped");
     yield* matches(path, status, "exit", call.exit, status !== "in_flight");
   }
 }
@@ -130,23 +121,6 @@ function* onlyAnInterruptedRunIsInFlight(capture: Capture): Generator<Fault> {
   }
 }
 
-function* diagnosticsMatchTheEnd(capture: Capture): Generator<Fault> {
-  const { termination, diagnostics } = capture.snapshot;
-  const raised = termination.kind === "raised" ? termination.diagnostic : null;
-  for (const [index, { id, operation, disposition }] of diagnostics.entries()) {
-    const path = ["diagnostics", index];
-    if (operation !== null && capture.at("o", operation).status !== "failed") {
-      yield fault([...path, "operation"], "diagnostic", `${operation} did not fail`);
-    }
-    if (id === raised && disposition !== "propagated") {
-      yield fault([...path, "disposition"], "diagnostic", "this exception ended the run");
-    }
-    if (termination.kind === "returned" && disposition === "propagated") {
-      yield fault([...path, "disposition"], "diagnostic", "the run returned");
-    }
-  }
-}
-
 function* matches(path: Path, status: string, field: string, value: unknown, present: boolean): Generator<Fault> {
   if ((value !== null) !== present) {
     yield fault([...path, field], "status", `${status}, yet ${field} is ${present ? "missing" : "there"}`);
@@ -154,7 +128,6 @@ function* matches(path: Path, status: string, field: string, value: unknown, pre
 }
 
 export const RULES: readonly Rule[] = [
-  locationsRunForward,
   statesAreRegistered,
   rootsOwnTheEmptyPath,
   pathsAreRegisteredOnce,
@@ -164,5 +137,4 @@ export const RULES: readonly Rule[] = [
   operationsMatchTheirStatus,
   callsMatchTheirStatus,
   onlyAnInterruptedRunIsInFlight,
-  diagnosticsMatchTheEnd,
 ];

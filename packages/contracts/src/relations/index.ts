@@ -10,6 +10,8 @@ import type { Path, Step } from "../trees";
 import * as args from "./arguments";
 import * as coverage from "./coverage";
 import * as events from "./events";
+import * as failures from "./failures";
+import * as locations from "./locations";
 import { Capture, type Fault, type Rule } from "./lookup";
 import * as references from "./references";
 import * as values from "./values";
@@ -20,7 +22,7 @@ export const MAX_FAULTS = 50;
 const PHASES: readonly (readonly Rule[])[] = [
   references.IDENTITY,
   references.REFERENCES,
-  [...events.RULES, ...values.RULES, ...args.RULES, ...coverage.RULES],
+  [...locations.RULES, ...events.RULES, ...failures.RULES, ...values.RULES, ...args.RULES, ...coverage.RULES],
 ];
 
 /** The faults of a structurally valid capture, at most 50 of them. `size` is that of its encoding. */

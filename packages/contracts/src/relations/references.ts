@@ -14,14 +14,14 @@ function* idsArePositions(capture: Capture): Generator<Fault> {
 }
 
 const FIELDS: readonly [Letter, readonly string[]][] = [
-  ["l", ["file"]],
+  ["l", ["file", "caller"]],
   ["d", ["location"]],
   ["m", ["definition"]],
   ["p", ["value"]],
   ["c", ["module", "parent", "location", "diagnostic"]],
   ["o", ["invocation", "location", "diagnostic"]],
   ["v", ["previousVersion", "state"]],
-  ["x", ["operation", "invocation", "location"]],
+  ["x", ["operation", "invocation", "location", "cause"]],
 ];
 
 function* referencesResolve(capture: Capture): Generator<Fault> {

@@ -18,6 +18,16 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
     missing: "Everything up to the failure is recorded; what would have run after it did not run.",
     todo: "Look at the failing operation's operands and at the line it ran from. The message is in the attempt's log.",
   },
+  data_dependent: {
+    happened: "An operation needs the values of its tensors, and fake tensors have none.",
+    missing: "Everything up to that operation is recorded; what would have run after it depends on those values.",
+    todo: "Capture without --fake, on a smaller configuration if need be, or keep the model's path independent of values.",
+  },
+  fake_unsupported: {
+    happened: "An operation has no rule that tells the shapes of its results for fake tensors.",
+    missing: "Everything up to that operation is recorded; what would have run after it did not run.",
+    todo: "Capture without --fake, or register a fake kernel for the operation (torch.library.register_fake).",
+  },
   worker_exited: {
     happened: "The worker's process ended by itself before the run did, for example through os._exit.",
     missing: "What ran after the last recorded event.",
@@ -56,6 +66,11 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
   byte_limit: {
     happened: "The capture reached its size in bytes.",
     missing: "What ran after that was not recorded.",
+    todo: "Capture a smaller input or a part of the model, or raise the byte limit.",
+  },
+  location_limit: {
+    happened: "Source locations took an eighth of the capture's byte budget, which is their share.",
+    missing: "The lines of code of what ran at places that were new after that. Nothing else is missing.",
     todo: "Capture a smaller input or a part of the model, or raise the byte limit.",
   },
   path_limit: {

@@ -11,6 +11,7 @@ import { ArgumentTree, type Rooted } from "./ArgumentTree";
 import { Copy, Fact, Facts, Go, Section, StatusBadge } from "./bits";
 import { RunFacts } from "./DetailsPanel";
 import { Icon } from "./icons";
+import { Source } from "./Source";
 import { ProducerLink, VersionText } from "./TensorFacts";
 
 /** Everything that was recorded of what is selected. */
@@ -54,7 +55,7 @@ function OperationView({ model, index }: { model: CaptureModel; index: number })
         </p>
       </header>
       <Failure model={model} id={operation.diagnostic} status={operation.status} />
-      <Source model={model} id={operation.location} />
+      <Source model={model} id={operation.location} call={call} />
       <Section title="Arguments" count={operation.args.length + operation.kwargs.length}>
         <ArgumentTree model={model} roots={argumentRoots(operation, schema?.names.args ?? [])} self={operation.id} />
         {operation.args.length + operation.kwargs.length === 0 && <p class="muted">none</p>}
@@ -136,28 +137,6 @@ function Version({ value }: { value: { version: number | null; logicalVersion: n
   );
 }
 
-function Source({ model, id, unknown = "No line of Python is known for this." }: { model: CaptureModel; id: string | null; unknown?: string | undefined }) {
-  const found = place(model, id);
-  if (!found) {
-    return (
-      <Section title="Source">
-        <p class="muted">{unknown}</p>
-      </Section>
-    );
-  }
-  const { line, column, endLine, endColumn } = found.location;
-  const span = column === null ? "" : ` · columns ${column}${endColumn === null ? "" : ` to ${endLine !== null && endLine !== line ? `${endLine}:` : ""}${endColumn}`}`;
-  return (
-    <Section title="Source">
-      <p class="source">
-        <span class="mono" title={found.digest === null ? "The file's bytes could not be read" : `SHA-256 ${found.digest}`}>{found.full}</span>
-        <Copy text={found.exact} label="Copy the location" />
-      </p>
-      <p class="muted">in <span class="mono">{visible(found.location.function)}</span>{span}</p>
-    </Section>
-  );
-}
-
 const DISPOSITION: Record<Diagnostic["disposition"], string> = {
   propagated: "It left the model and ended the run.",
   suppressed: "The program caught it and went on.",
@@ -196,7 +175,12 @@ function CallView({ model, call }: { model: CaptureModel; call: number }) {
       </Section>
       <Output model={model} call={record} names={[]} />
       <ModuleFacts model={model} record={record} call={call} />
-      <Source model={model} id={record.location} unknown={record.parent === null ? rootCaller(model.snapshot) : undefined} />
+      <Source
+        model={model}
+        id={record.location}
+        call={record.parent === null ? RUN : position(record.parent)}
+        unknown={record.parent === null ? rootCaller(model.snapshot) : undefined}
+      />
     </>
   );
 }

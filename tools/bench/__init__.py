@@ -1,0 +1,1 @@
+"""What recording costs, ours and others', measured side by side: ``make bench``. See docs/benchmarks.md."""
