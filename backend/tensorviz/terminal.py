@@ -27,7 +27,7 @@ REASONS: dict[ReasonCode, str] = {
     "invocation_limit": "more module calls than the budget; raise it with --max-invocations",
     "value_limit": "more tensor values than the budget; raise it with --max-values",
     "byte_limit": "a larger capture than the budget; raise it with --max-bytes",
-    "location_limit": "source locations took an eighth of the byte budget; later places are not told",
+    "location_limit": "source locations took a quarter of the byte budget; later places are not told",
     "path_limit": "a module or parameter has more registered paths than are listed",
     "argument_limit": "an argument is deeper, longer or larger than is recorded",
     "unsupported_argument": "an argument holds an object that the recorder does not read",

@@ -2,9 +2,12 @@
 
 from typing import Any, NamedTuple
 
-_RESERVE = 64 * 1024
+_RESERVE = 4096
+"""For what is not in the journal, or not yet: limits, setup, reasons, the end."""
 _PER_CALL_RESERVE = 512
 PER_EVENT = 16
+PER_MODULE = 64
+"""An event's record, and a module's with its coverage, have some words more in the capture than in the journal."""
 
 
 class Limits(NamedTuple):
@@ -23,8 +26,7 @@ class Limits(NamedTuple):
 class Budget:
     """``stopped`` is the reason code of the budget that ended the recording, or None while it goes on.
 
-    ``left`` is how many bytes there is room for: an event's record has some words more in the capture than its lines
-    in the journal, every open call needs room for its end, and a reserve is kept for the end of the capture.
+    ``left`` is how many bytes the capture still has room for, with what every open call needs for its end set aside.
     """
 
     def __init__(self, journal: Any, limits: Limits) -> None:

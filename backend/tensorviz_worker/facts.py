@@ -88,9 +88,10 @@ class Facts:
         self._events = (sequence := self._events) + 1
         budget.left -= PER_EVENT
         location = self._here(_HOOK_FRAMES)
+        place = "null" if location is None else f'"{location}"'
         self._write(
             f'{{"begin":{{"id":"{name}","sequence":{sequence},"target":{recipe.target},"invocation":{self._call},'
-            f'"location":{"null" if location is None else location},{arguments}}}}}'
+            f'"location":{place},{arguments}}}}}'
         )
         return name, self._writes(recipe, args, kwargs) if recipe.writes else _NO_WRITES
 
@@ -144,9 +145,10 @@ class Facts:
         budget.left -= PER_EVENT
         budget.open_call()
         location = self._here(_HOOK_FRAMES)
+        place = "null" if location is None else f'"{location}"'
         self._write(
             f'{{"enter":{{"id":"{name}","module":"{module_name}","parent":{self._call},"entry":{entry},'
-            f'"location":{"null" if location is None else location},{arguments}{self._counter.count(module)}}}}}'
+            f'"location":{place},{arguments}{self._counter.count(module)}}}}}'
         )
         self._calls.append(name)
         self._call = f'"{name}"'
@@ -260,9 +262,9 @@ class Facts:
             "exception": tensors.type_name(type(error)),
             "operation": operation,
             "invocation": self._calls[-1] if self._calls else None,
+            "location": self._here() if operation else self._sources.raised(error),
         }
-        location = self._here() if operation else self._sources.raised(error)
-        self._write(f'{{"diagnostic":{to_json(record)[:-1]},"location":{location or "null"}}}}}')
+        self._write(f'{{"diagnostic":{to_json(record)}}}')
         return name
 
     def finish(self, error: "BaseException | None") -> None:
@@ -305,9 +307,7 @@ def _producer(operation: str, effect: int, path: "str | None") -> str:
 
 
 def _effect(write: Write, after: str) -> str:
-    return (
-        f'{{"argument":[{write.path}],"relation":"{write.relation}","before":"{write.before}","after":{after}}}'
-    )
+    return f'{{"argument":[{write.path}],"relation":"{write.relation}","before":"{write.before}","after":{after}}}'
 
 
 def _without_repeated_aliases(writes: "list[Write]") -> "list[Write]":

@@ -119,7 +119,7 @@ class Recorder:
     def __init__(self, journal: Any, limits: Limits, workspace: str) -> None:
         budget = Budget(journal, limits)
         self.sources = SourceMap(
-            budget.note, workspace, limits.bytes // 8, lambda: budget.gap("location_limit"), (_call.__code__,)
+            budget.note, workspace, limits.bytes // 4, lambda: budget.gap("location_limit"), (_call.__code__,)
         )
         self.facts = Facts(budget, self.sources)
         self.begin, self.end = self.facts.begin, self.facts.end
@@ -176,4 +176,5 @@ class Recorder:
 
 leave_uncompiled(_Mode.__torch_dispatch__.__code__)
 leave_uncompiled(_call.__code__)
-leave_uncompiled(Recorder.guarded.__code__, below=True)
+for _step in (Recorder.guarded, Facts.begin, Facts.end):
+    leave_uncompiled(_step.__code__, below=True)

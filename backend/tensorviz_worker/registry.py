@@ -6,8 +6,8 @@ from typing import Any
 from torch import Tensor
 
 from tensorviz_worker import modules, tensors
-from tensorviz_worker.budget import Budget
-from tensorviz_worker.journal import quote
+from tensorviz_worker.budget import PER_MODULE, Budget
+from tensorviz_worker.journal import quote, to_json
 from tensorviz_worker.sources import SourceMap
 from tensorviz_worker.values import Values
 
@@ -49,6 +49,7 @@ class Registry:
         name = f"m{self._count}"
         self._count += 1
         self._modules[id(module)] = (weakref.ref(module), name)
+        self._budget.left -= PER_MODULE
         training = "true" if getattr(module, "training", False) is True else "false"
         definition = self._definition(type(module))
         self._budget.write(f'{{"module":{{"id":"{name}","definition":"{definition}","training":{training}}}}}')
@@ -62,8 +63,7 @@ class Registry:
         self._definitions[id(kind)] = (kind, name)  # kept, so that the id() stays its own
         location = self._sources.function(modules.forward_code(kind))
         self._budget.write(
-            f'{{"definition":{{"id":"{name}","type":{quote(tensors.type_name(kind))},'
-            f'"location":{location or "null"}}}}}'
+            f'{{"definition":{{"id":"{name}","type":{quote(tensors.type_name(kind))},"location":{to_json(location)}}}}}'
         )
         return name
 

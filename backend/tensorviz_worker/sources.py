@@ -5,6 +5,7 @@ torch's nor ours, within the same module call. Columns come from PEP 657 instruc
 are counted in UTF-16 units. What a place is in the saved file is told by ``bindings``.
 """
 
+import functools
 import hashlib
 import importlib.util
 import os
@@ -40,8 +41,7 @@ Way = tuple[int, ...]
 class _File:
     """A cited file, read once: its digest, its lines where columns need them, its code if it is the workspace's."""
 
-    def __init__(self, name: str, root: str, path: str) -> None:
-        self.name = name
+    def __init__(self, root: str, path: str) -> None:
         data = _read(path)
         self.digest = None if data is None else hashlib.sha256(data).hexdigest()
         self._is_ascii = data is not None and data.isascii()
@@ -106,7 +106,7 @@ class SourceMap:
         self._kept: dict[int, Any] = {id(code): code for code in boundaries}  # so that the ids above stay theirs
         self._ways: dict[Way, str] = {}
         self._locations: dict[tuple[str | None, int, int, bool], str] = {}
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, tuple[str, _File]] = {}
         self._is_spent = False
 
     def here(self, depth: int = 1) -> "str | None":
@@ -137,7 +137,7 @@ class SourceMap:
 
     def cite(self, path: str) -> str:
         """The id of a file, whether or not anything in it runs."""
-        return self._file(path).name
+        return self._file(path)[0]
 
     def function(self, code: Any) -> "str | None":
         """The location of a function's definition."""
@@ -200,10 +200,10 @@ class SourceMap:
     def _add(self, entry: "tuple[str | None, int, int, bool]") -> "str | None":
         caller, key, instruction, is_cut = entry
         code, name = self._kept[key], f"l{len(self._locations)}"
-        file = self._file(code.co_filename)
+        file_name, file = self._file(code.co_filename)
         record: dict[str, Any] = {
             "id": name,
-            "file": file.name,
+            "file": file_name,
             "function": (getattr(code, "co_qualname", code.co_name) or "?")[:1024],
             **file.place(code, instruction),
             "caller": caller,
@@ -213,16 +213,16 @@ class SourceMap:
         self._locations[entry] = name
         return name
 
-    def _file(self, name: str) -> _File:
-        file = self._files.get(name)
-        if file is None:
-            root, path = self._root_of(name)
-            file = self._files[name] = _File(f"f{len(self._files)}", root, name)
+    def _file(self, path: str) -> "tuple[str, _File]":
+        known = self._files.get(path)
+        if known is None:
+            root, shown = self._root_of(path)
+            file = _file_at(root, path, _stamp(path))
+            known = self._files[path] = (f"f{len(self._files)}", file)
             self._put(
-                f'{{"file":{{"id":"{file.name}","root":"{root}","path":{quote(path)},'
-                f'"digest":{to_json(file.digest)}}}}}'
+                f'{{"file":{{"id":"{known[0]}","root":"{root}","path":{quote(shown)},"digest":{to_json(file.digest)}}}}}'
             )
-        return file
+        return known
 
     def _root_of(self, name: str) -> "tuple[str, str]":
         path = os.path.abspath(name)
@@ -277,6 +277,20 @@ def _running() -> "set[FrameType]":
         found.add(frame)
         frame = frame.f_back
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _file_at(root: str, path: str, stamp: Any) -> _File:
+    """A process that records twice reads its files again only if they changed."""
+    return _File(root, path)
+
+
+def _stamp(path: str) -> Any:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _read(path: str) -> "bytes | None":

@@ -5,7 +5,6 @@ A path is JSON text here, without its brackets: ``"args",0,"items",1``.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from torch import Tensor
 
@@ -100,8 +99,8 @@ class Values:
                 ref.version, ref.requires_grad = version, requires_grad
                 changed += f',["{ref.value}",{to_json(version)},{_JSON[requires_grad]}]'
         self.unsettled.clear()
-        if changed:
-            self._budget.note(f'{{"settle":[{changed[1:]}]}}')
+        if changed:  # which takes no room in the capture
+            self._budget.pending.append(f'{{"settle":[{changed[1:]}]}}')
 
     def first(self, tensor: Tensor, producer: str) -> str:
         """The encoded reference to a tensor that was not met before."""

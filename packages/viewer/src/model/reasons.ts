@@ -69,7 +69,7 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
     todo: "Capture a smaller input or a part of the model, or raise the byte limit.",
   },
   location_limit: {
-    happened: "Source locations took an eighth of the capture's byte budget, which is their share.",
+    happened: "Source locations took a quarter of the capture's byte budget, which is their share.",
     missing: "The lines of code of what ran at places that were new after that. Nothing else is missing.",
     todo: "Capture a smaller input or a part of the model, or raise the byte limit.",
   },
