@@ -55,7 +55,7 @@ def test_checkpoint_leaves_a_call_early_however_the_run_ends_unless_it_ends_the_
 
 
 def test_only_a_call_that_control_flow_left_is_stopped() -> None:
-    calls = [{"status": "failed", "diagnostic": f"x{index}"} for index in range(2)]
+    calls: list[dict[str, Any]] = [{"status": "failed", "diagnostic": f"x{index}"} for index in range(2)]
     calls.append({"status": "completed", "diagnostic": None})
     failures.judge(exceptions(CHECKPOINT, "builtins.RuntimeError"), calls, {"kind": "returned"})
     assert [call["status"] for call in calls] == ["stopped", "failed", "completed"]
