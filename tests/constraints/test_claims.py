@@ -99,6 +99,11 @@ def test_sizes_that_differ_are_claimed_with_their_places() -> None:
     ]
 
 
+def test_operands_on_two_devices_are_claimed() -> None:
+    (claim,) = mm(tensor(2, 3), tensor(3, 5, device="cuda:0"))
+    assert (claim["kind"], claim["left"]["name"], claim["right"]["name"]) == ("same", "cpu", "cuda:0")
+
+
 UNTOLD = {
     "a symbolic size": tensor(4, 5) | {"shape": ["s0", 5]},
     "a size that no reader could hold exactly": tensor(2**53, 5),
