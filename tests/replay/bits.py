@@ -35,6 +35,7 @@ class Facts(NamedTuple):
     dtype: str
     device: str
     layout: str
+    bytes: int | None
 
 
 def facts(tensor: Tensor) -> Facts:
@@ -47,12 +48,18 @@ def facts(tensor: Tensor) -> Facts:
             str(tensor.dtype),
             str(tensor.device),
             str(tensor.layout),
+            _size(tensor) if strided else None,
         )
 
 
 def _numbers(sizes: Any) -> tuple[int | str, ...]:
     """A size that torch knows only by name, as that of a ragged dimension, is that name."""
     return tuple(size if type(size) is int else str(size) for size in sizes)
+
+
+def _size(tensor: Tensor) -> int | None:
+    count = tensor.numel()
+    return count * tensor.element_size() if type(count) is int else None
 
 
 def is_strided(tensor: Tensor) -> bool:

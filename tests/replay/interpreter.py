@@ -22,10 +22,14 @@ from tensorviz.contracts.arguments import (
     TensorArgument,
 )
 from tensorviz.contracts.capture import CaptureSnapshot, Effect, Invocation, Operation, Value
+from worker.reading import values
 
 from .bits import Facts, digest, facts, laid_on, memory_size, settle_memory, storage
 from .trees import Differs, tensors_of, value_of
 from .witness import Ambient, Kept, Path, Seen, Step
+
+_OF_TORCH = ("aten._nested_get_jagged_dummy.default",)
+"""Operators that give a tensor which torch keeps for itself: the run's and the replay's are two."""
 
 
 class Pairs:
@@ -57,10 +61,6 @@ def events(snapshot: CaptureSnapshot) -> "Iterator[tuple[int, Operation | tuple[
         yield call.entry, (call, "entry")
         if call.exit is not None:
             yield call.exit, (call, "exit")
-
-
-_OF_TORCH = ("aten._nested_get_jagged_dummy.default",)
-"""Operators that give a tensor which torch keeps for itself: the run's and the replay's are two."""
 
 
 def _name(snapshot: CaptureSnapshot, event: Any) -> str:
@@ -129,6 +129,8 @@ class Interpreter:
                 self.step(event)
             except Differs as difference:
                 raise Differs(f"{_name(self._snapshot, event)}: {difference}") from None
+            except LookupError as missing:
+                raise Differs(f"{_name(self._snapshot, event)}: {missing} is not known") from missing
 
     def step(self, event: "Operation | tuple[Invocation, str]") -> None:
         if isinstance(event, Operation):
@@ -136,7 +138,7 @@ class Interpreter:
         else:
             call, edge = event
             trees = (*call.args, *(item.value for item in call.kwargs)) if edge == "entry" else (call.output,)
-            for value in (value for tree in trees for value in self._values(tree)):
+            for value in values(self._snapshot, *trees):
                 self._use(value)
 
     def compare_result(self, result: Any, returned: "dict[int, Seen]") -> None:
@@ -322,18 +324,8 @@ class Interpreter:
     def _value(self, name: str) -> Value:
         return self._snapshot.values[int(name[1:])]
 
-    def _values(self, tree: Argument | None) -> Iterator[Value]:
-        match tree:
-            case TensorArgument():
-                yield self._value(tree.value)
-            case None:
-                return
-            case _:
-                for field in ("items", "entries", "fields"):
-                    for item in getattr(tree, field, ()):
-                        if not isinstance(item, str):
-                            yield from self._values(getattr(item, "value", item) if field != "items" else item)
-
 
 def _facts(value: Value) -> Facts:
-    return Facts(value.shape, value.strides, value.storageOffset, value.dtype, value.device, value.layout)
+    return Facts(
+        value.shape, value.strides, value.storageOffset, value.dtype, value.device, value.layout, value.logicalBytes
+    )

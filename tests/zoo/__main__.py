@@ -30,7 +30,9 @@ FAMILIES = (
     "audio",
     "timm_models",
     "tensor_programs",
+    "kind_programs",
     "training_programs",
+    "derivative_programs",
     "examples",
 )
 PYTHON = {"timm_models": os.environ.get("TENSORVIZ_ZOO_PYTHON") or str(ROOT / ".venv-zoo/bin/python")}

@@ -10,7 +10,7 @@ import torch
 from zoo.__main__ import FAMILIES
 from zoo.architecture import Entry, Program
 from zoo.examination import row_of
-from zoo.families import tensor_programs, training_programs
+from zoo.families import derivative_programs, kind_programs, tensor_programs, training_programs
 from zoo.table import DOCUMENT, entry
 
 MODELS = (
@@ -26,6 +26,12 @@ MODELS = (
     "ResNetForImageClassification, train",
     "CLIPModel",
     "WhisperForConditionalGeneration",
+)
+PROGRAMS = (
+    *tensor_programs.ENTRIES,
+    *kind_programs.ENTRIES,
+    *training_programs.ENTRIES,
+    *derivative_programs.ENTRIES,
 )
 
 
@@ -51,7 +57,7 @@ def test_a_model_reaches_the_same_bits_again_and_the_table_says_so(name: str) ->
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("program", [*tensor_programs.ENTRIES, *training_programs.ENTRIES], ids=lambda item: item.name)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda item: item.name)
 def test_a_program_reaches_the_same_bits_again_and_the_table_says_so(program: Entry) -> None:
     row = row_of(program)
     assert row.failure is None
