@@ -39,6 +39,8 @@ REASONS: dict[ReasonCode, str] = {
     "compiled_region": "compiled code ran, whose kernels the dispatcher does not show",
     "unobserved_process": "work may have run in a process that was started, which was not recorded",
     "unobserved_thread": "work may have run on a thread that was not recorded",
+    "unobserved_operation": "work was done on tensors where the dispatcher does not show it, as by tolist()",
+    "unobserved_call": "modules may have been called in a way that was not recorded",
     "lazy_state": "a parameter or buffer had no value when the model was entered",
     "instrumentation_error": "the recorder itself failed; the program was not disturbed",
 }

@@ -209,10 +209,19 @@ def _print_traceback(error: BaseException) -> None:
     """The traceback as Python prints it, without the frames that are ours."""
     with contextlib.suppress(Exception):
         report = traceback.TracebackException.from_exception(error)
-        report.stack = traceback.StackSummary.from_list(
-            [frame for frame in report.stack if not frame.filename.startswith(_OWN)]
-        )
+        _leave_out_our_frames(report)
         sys.stderr.write("".join(report.format()))
+
+
+def _leave_out_our_frames(report: Any) -> None:
+    """In the exceptions that led to this one, too, and in those of a group."""
+    rest = [report]
+    while rest:
+        one = rest.pop()
+        theirs = [frame for frame in one.stack if not frame.filename.startswith(_OWN)]
+        one.stack = traceback.StackSummary.from_list(theirs)
+        linked = (one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ()))
+        rest.extend(other for other in linked if other is not None)
 
 
 def _bounded(text: str) -> str:

@@ -23,6 +23,11 @@ class Claim(NamedTuple):
 
 def claims(call: Callable[[], Any]) -> list[Claim]:
     """What is claimed of every operation of a call, whatever became of it. The call's own exception is caught."""
+    return _judged([next(iter(orjson.loads(line).items())) for line in recorded(call).splitlines()])
+
+
+def recorded(call: Callable[[], Any]) -> bytes:
+    """The journal of a call whose exception, if it raises one, the program survives."""
     journal = MemoryJournal()
     recorder = Recorder(journal, Limits(), "/nowhere")
     recorder.start()
@@ -30,7 +35,7 @@ def claims(call: Callable[[], Any]) -> list[Claim]:
         call()
     recorder.stop()
     assert recorder.failure is None
-    return _judged([next(iter(orjson.loads(line).items())) for line in journal.getvalue().splitlines()])
+    return journal.getvalue()
 
 
 def _judged(lines: list[tuple[str, Any]]) -> list[Claim]:
@@ -39,13 +44,6 @@ def _judged(lines: list[tuple[str, Any]]) -> list[Claim]:
     ends = {body["id"]: "diagnostic" in body for kind, body in lines if kind == "end"}
     begun = [body for kind, body in lines if kind == "begin"]
     return [Claim(body["target"], ends[body["id"]], violated(body, schemas[body["target"]], values)) for body in begun]
-
-
-def failing(call: Callable[[], Any]) -> Claim:
-    """The claim about the last operation, which must have failed."""
-    last = claims(call)[-1]
-    assert last.failed
-    return last
 
 
 def overloads(names: tuple[str, ...]) -> list[Any]:

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tensorviz.constraints import NAMES
 
@@ -236,6 +237,13 @@ def _changed_tensor(draw: Any, argument: torch.Tensor) -> torch.Tensor:
 # -- the properties
 
 
+def _moved(argument: Any, data: st.DataObject) -> Any:
+    if isinstance(argument, torch.Tensor):
+        device = data.draw(st.sampled_from(("cpu", "cuda:0", "cuda:1")))
+        return torch.empty(argument.shape, dtype=argument.dtype, device=device)
+    return [_moved(item, data) for item in argument] if isinstance(argument, list) else argument
+
+
 def assert_sound(call: Any, inference: bool) -> None:
     def run() -> None:
         with torch.inference_mode(inference):
@@ -260,6 +268,18 @@ def test_a_call_that_is_a_little_wrong_is_refused_where_it_violates_something(
 ) -> None:
     args = data.draw(changed(ACCEPTED[name]))
     assert_sound(lambda: getattr(torch.ops.aten, name)(*args), inference)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@given(st.sampled_from(sorted(ACCEPTED)), st.data())
+def test_operands_on_different_devices_are_refused_where_that_is_claimed(name: str, data: st.DataObject) -> None:
+    def call() -> None:
+        with FakeTensorMode():  # which has all devices, on every machine
+            getattr(torch.ops.aten, name)(*[_moved(argument, data) for argument in ACCEPTED[name]])
+
+    for claim in claims(call):
+        devices = [it for it in claim.constraints if it["kind"] == "same" and it["left"]["of"] == "device"]
+        assert claim.failed or not devices
 
 
 @pytest.mark.parametrize("name", ACCEPTED)

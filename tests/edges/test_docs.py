@@ -9,7 +9,7 @@ import pytest
 from fastapi.routing import APIRoute, APIWebSocketRoute
 
 from tensorviz.contracts.attempt import CaptureRequest, Outcome, Stage
-from tensorviz.contracts.capture import CaptureSnapshot, Limits, ReasonCode
+from tensorviz.contracts.capture import CaptureSnapshot, Constraint, Diagnostic, Limits, ReasonCode
 from tensorviz.contracts.messages import HostEvent
 from tensorviz.contracts.problem import ProblemCode
 from tensorviz.edges import options, web
@@ -120,6 +120,14 @@ def test_every_problem_is_documented_with_its_title_hint_and_status() -> None:
 def test_every_reason_is_documented_with_its_meaning() -> None:
     documented = rows(section(PROBLEMS, "Why a capture is partial"))
     assert documented == {code: [REASONS[code]] for code in get_args(ReasonCode)}
+
+
+def test_every_disposition_and_every_kind_of_constraint_is_documented() -> None:
+    text = section(PROBLEMS, "What became of an exception")
+    dispositions = get_args(Diagnostic.model_fields["disposition"].annotation)
+    models = get_args(get_args(Constraint.__value__)[0])
+    kinds = [get_args(model.model_fields["kind"].annotation)[0] for model in models]
+    assert list(rows(text)) == [*dispositions, *kinds]
 
 
 def test_every_stage_has_words() -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
@@ -34,6 +35,7 @@ class Facts(NamedTuple):
     dtype: str
     device: str
     layout: str
+    bytes: int | None
 
 
 def facts(tensor: Tensor) -> Facts:
@@ -46,12 +48,18 @@ def facts(tensor: Tensor) -> Facts:
             str(tensor.dtype),
             str(tensor.device),
             str(tensor.layout),
+            _size(tensor) if strided else None,
         )
 
 
 def _numbers(sizes: Any) -> tuple[int | str, ...]:
     """A size that torch knows only by name, as that of a ragged dimension, is that name."""
     return tuple(size if type(size) is int else str(size) for size in sizes)
+
+
+def _size(tensor: Tensor) -> int | None:
+    count = tensor.numel()
+    return count * tensor.element_size() if type(count) is int else None
 
 
 def is_strided(tensor: Tensor) -> bool:
@@ -68,7 +76,7 @@ def _shape(tensor: Tensor) -> tuple[int | str, ...]:
 
 def storage(tensor: Tensor) -> torch.UntypedStorage | None:
     """The one object of the tensor's memory; None where there is no single memory."""
-    if not is_strided(tensor) or is_traceable_wrapper_subclass(tensor) or tensor._is_zerotensor():
+    if not is_strided(tensor) or is_traceable_wrapper_subclass(tensor) or _has_no_memory(tensor):
         return None
     try:
         return _untyped_storage(tensor)
@@ -76,14 +84,21 @@ def storage(tensor: Tensor) -> torch.UntypedStorage | None:
         return None
 
 
+def _has_no_memory(tensor: Tensor) -> bool:
+    return isinstance(tensor, FakeTensor) or tensor._is_zerotensor()
+
+
 def digest(tensor: Tensor) -> str | None:
-    """None for a tensor without data, such as a meta tensor."""
-    if tensor.device.type == "meta" or is_lazy(tensor):
+    """None for a tensor without data, such as a meta tensor, and for a subclass that lets nobody read it."""
+    if tensor.device.type == "meta" or isinstance(tensor, FakeTensor) or is_lazy(tensor):
         return None
     total = hashlib.blake2b(digest_size=16)
     with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        for part in _parts(tensor):
-            total.update(_bytes(part))
+        try:
+            for part in _parts(tensor):
+                total.update(_bytes(part))
+        except TypeError:
+            return None
     return total.hexdigest()
 
 
@@ -119,7 +134,8 @@ def _bytes(tensor: Tensor) -> Any:
     """By address: an array from ``numpy()`` would keep torch from ever resizing the memory."""
     plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
     size = plain.numel() * plain.element_size()
-    return bytes((ctypes.c_char * size).from_address(_data_ptr(plain))) if size and plain.device.type != "meta" else b""
+    is_readable = size > 0 and plain.device.type != "meta"
+    return bytes((ctypes.c_char * size).from_address(_data_ptr(plain))) if is_readable else b""
 
 
 def memory_size(args: Any) -> int:

@@ -7,7 +7,7 @@ Three accounts have to agree at every step: the capture's, the witness's and tha
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +22,14 @@ from tensorviz.contracts.arguments import (
     TensorArgument,
 )
 from tensorviz.contracts.capture import CaptureSnapshot, Effect, Invocation, Operation, Value
+from worker.reading import values
 
 from .bits import Facts, digest, facts, laid_on, memory_size, settle_memory, storage
 from .trees import Differs, tensors_of, value_of
-from .witness import Kept, Path, Seen, Step
+from .witness import Ambient, Kept, Path, Seen, Step
+
+_OF_TORCH = ("aten._nested_get_jagged_dummy.default",)
+"""Operators that give a tensor which torch keeps for itself: the run's and the replay's are two."""
 
 
 class Pairs:
@@ -59,28 +63,6 @@ def events(snapshot: CaptureSnapshot) -> "Iterator[tuple[int, Operation | tuple[
             yield call.exit, (call, "exit")
 
 
-_QUESTIONS = (
-    "prim.layout.default",
-    "aten.sym_size.default",
-    "aten.sym_stride.default",
-    "aten.sym_storage_offset.default",
-)
-"""What reading the facts of some subclasses dispatches, which the recorder does and the witness sees."""
-
-
-def aligned(snapshot: CaptureSnapshot, steps: "list[Step]") -> "list[Step]":
-    """The witnessed step of each recorded operation."""
-    found: list[Step] = []
-    operations = snapshot.operations
-    for step in steps:
-        is_recorded = len(found) < len(operations) and operations[len(found)].target == step.target
-        if is_recorded or step.target not in _QUESTIONS:
-            found.append(step)
-    if len(found) != len(operations):
-        raise Differs(f"{len(operations)} operations were recorded and {len(found)} dispatched")
-    return found
-
-
 def _name(snapshot: CaptureSnapshot, event: Any) -> str:
     if isinstance(event, Operation):
         return f"{event.id} {event.target}"
@@ -101,11 +83,19 @@ def resolve(target: str, schema: str | None) -> Any:
 
 
 @contextmanager
-def _as_dispatched(function: Any) -> Iterator[None]:
-    """A dispatch mode sees torch's own operators below autograd, which would give views objects of their own."""
-    if function.namespace != "aten":
-        yield
-        return
+def _around(function: Any, ambient: Ambient) -> Iterator[None]:
+    """What was around an operation. A mode sees torch's own below autograd, which would give views other objects."""
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(ambient.dtype)
+    try:
+        with torch.set_grad_enabled(ambient.grad), _below_autograd() if function.namespace == "aten" else nullcontext():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+
+
+@contextmanager
+def _below_autograd() -> Iterator[None]:
     views = torch._C.DispatchKeySet(torch._C.DispatchKey.ADInplaceOrView)
     with torch._C._AutoDispatchBelowAutograd(), torch._C._ExcludeDispatchKeyGuard(views):
         yield
@@ -116,7 +106,7 @@ class Interpreter:
 
     def __init__(self, snapshot: CaptureSnapshot, steps: "list[Step]", known: Known) -> None:
         self._snapshot = snapshot
-        self._steps = aligned(snapshot, steps)
+        self._steps = steps
         self._known = known
         self._schemas = {operator.target: operator.operatorSchema for operator in snapshot.operators}
         self._memories: dict[int, torch.UntypedStorage] = {}
@@ -131,11 +121,16 @@ class Interpreter:
 
     def run(self) -> None:
         """Raises Differs at the first difference, with the event where it is."""
+        if len(self._snapshot.operations) != len(self._steps):
+            recorded, dispatched = len(self._snapshot.operations), len(self._steps)
+            raise Differs(f"{recorded} operations were recorded and {dispatched} dispatched")
         for _, event in sorted(events(self._snapshot), key=lambda item: item[0]):
             try:
                 self.step(event)
             except Differs as difference:
                 raise Differs(f"{_name(self._snapshot, event)}: {difference}") from None
+            except LookupError as missing:
+                raise Differs(f"{_name(self._snapshot, event)}: {missing} is not known") from missing
 
     def step(self, event: "Operation | tuple[Invocation, str]") -> None:
         if isinstance(event, Operation):
@@ -143,7 +138,7 @@ class Interpreter:
         else:
             call, edge = event
             trees = (*call.args, *(item.value for item in call.kwargs)) if edge == "entry" else (call.output,)
-            for value in (value for tree in trees for value in self._values(tree)):
+            for value in values(self._snapshot, *trees):
                 self._use(value)
 
     def compare_result(self, result: Any, returned: "dict[int, Seen]") -> None:
@@ -167,7 +162,7 @@ class Interpreter:
             torch.set_rng_state(step.random)
         size, result = memory_size(args), None
         try:
-            with torch.set_grad_enabled(step.grad), _as_dispatched(function):
+            with _around(function, step.ambient):
                 result = function(*args, **kwargs)
             settle_memory(function, result, size)
         except Exception as error:
@@ -236,9 +231,9 @@ class Interpreter:
             self._use(value)
             if value.object not in self.tensors:
                 self._bind(value, tensor)
-            if self.tensors[value.object] is not tensor:
+            if self.tensors[value.object] is not tensor and operation.target not in _OF_TORCH:
                 raise Differs(f"at {list(path)} of the output the replay has another tensor than {value.object}")
-            self._check(value, seen, tensor)
+            self._check(value, seen, self.tensors[value.object])
         if operation.target.startswith("profiler._record_function_enter"):
             self._handles.append(result)
 
@@ -329,18 +324,8 @@ class Interpreter:
     def _value(self, name: str) -> Value:
         return self._snapshot.values[int(name[1:])]
 
-    def _values(self, tree: Argument | None) -> Iterator[Value]:
-        match tree:
-            case TensorArgument():
-                yield self._value(tree.value)
-            case None:
-                return
-            case _:
-                for field in ("items", "entries", "fields"):
-                    for item in getattr(tree, field, ()):
-                        if not isinstance(item, str):
-                            yield from self._values(getattr(item, "value", item) if field != "items" else item)
-
 
 def _facts(value: Value) -> Facts:
-    return Facts(value.shape, value.strides, value.storageOffset, value.dtype, value.device, value.layout)
+    return Facts(
+        value.shape, value.strides, value.storageOffset, value.dtype, value.device, value.layout, value.logicalBytes
+    )

@@ -15,6 +15,8 @@ from .interpreter import Interpreter, Known
 from .trees import Differs
 from .witness import Seen, Step, Witness, leaves
 
+Names = tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -29,8 +31,8 @@ class Watched:
 
     def difference(self, snapshot: CaptureSnapshot | None = None) -> str | None:
         """The first difference between the run and a replay of its capture; None when every bit was reached."""
+        interpreter = Interpreter(snapshot or self.snapshot, self.steps, self.known)
         try:
-            interpreter = Interpreter(snapshot or self.snapshot, self.steps, self.known)
             with torch.random.fork_rng(devices=[]):
                 interpreter.run()
                 if self.returned is not None:
@@ -99,10 +101,10 @@ def watch(block: Callable[[], Any], model: nn.Module | None = None, call: tuple[
     return Watched(run.snapshot, witness.steps, Known(witness.kept, states, inputs), error, result, returned)
 
 
-def named_state(module: nn.Module, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-    """Parameters and buffers under every path that registers them."""
+def named_state(module: nn.Module, path: Names = (), above: tuple[int, ...] = ()) -> Iterator[tuple[str, Tensor]]:
+    """Parameters and buffers under every path that registers them; a module that contains itself is entered once."""
     for own in (module.__dict__["_parameters"], module.__dict__["_buffers"]):
-        yield from ((prefix + name, tensor) for name, tensor in own.items() if tensor is not None)
+        yield from ((".".join((*path, name)), tensor) for name, tensor in own.items() if tensor is not None)
     for name, child in module.__dict__["_modules"].items():
-        if child is not None:
-            yield from named_state(child, f"{prefix}{name}.")
+        if child is not None and id(child) not in above:
+            yield from named_state(child, (*path, name), (*above, id(module)))

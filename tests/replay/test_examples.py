@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from models import oracle
 from zoo.examination import examined
 from zoo.families import examples

@@ -8,6 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+
 from worker.test_programs import Program, generated, programs
 
 from .oracle import Watched, judge, watch, watch_call

@@ -4,11 +4,14 @@ It stands below the recorder and sees each operation as the recorder passes it o
 live as long as without it; the memory of those that no operation made is copied when it is first seen.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.weak import TensorWeakRef, WeakIdKeyDictionary, WeakTensorKeyDictionary
 
@@ -27,12 +30,19 @@ class Seen(NamedTuple):
     digest: str | None
 
 
+class Ambient(NamedTuple):
+    """What kernels ask for beside their arguments: the grad mode, and the dtype of what has none given."""
+
+    grad: bool
+    dtype: torch.dtype
+
+
 class Step(NamedTuple):
     """One dispatched operation.
 
     ``arguments`` are its tensors before it; ``after`` are they, and all live tensors on a memory that the schema says
     is written, after it, by number. ``random`` is the default generator's state where it is not what the last random
-    operation left, and ``grad`` the grad mode, which a few kernels ask for. A digest of None compares with nothing.
+    operation left. A digest of None compares with nothing.
     """
 
     target: str
@@ -40,7 +50,7 @@ class Step(NamedTuple):
     arguments: dict[Path, Seen]
     generators: dict[Path, Tensor]
     random: Tensor | None
-    grad: bool
+    ambient: Ambient
     output: dict[Path, Seen]
     after: dict[int, Seen]
 
@@ -51,6 +61,15 @@ class Kept:
     def __init__(self) -> None:
         self.memories: dict[int, torch.UntypedStorage] = {}
         self.tensors: dict[int, Tensor] = {}
+
+
+_QUESTIONS = (
+    "prim.device.default",
+    "prim.layout.default",
+    "aten.sym_size.default",
+    "aten.sym_stride.default",
+    "aten.sym_storage_offset.default",
+)
 
 
 class Witness(TorchDispatchMode):
@@ -77,7 +96,7 @@ class Witness(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if str(func) == "prim.device.default":  # how a fake tensor tells its device
+        if str(func) in _QUESTIONS and (func is torch.ops.prim.device.default or _is_asked_by_the_recorder()):
             return func(*args, **kwargs)
         tensors = dict(leaves(args, kwargs, Tensor))
         arguments = {path: self.keep(tensor) for path, tensor in tensors.items()}
@@ -85,7 +104,7 @@ class Witness(TorchDispatchMode):
         generators = {path: item.get_state() for path, item in leaves(args, kwargs, torch.Generator)}
         random = self._random_state(func)
         size = memory_size(args)
-        grad = torch.is_grad_enabled()
+        ambient = Ambient(torch.is_grad_enabled(), torch.get_default_dtype())
         output, error = None, None
         try:
             output = func(*args, **kwargs)
@@ -101,7 +120,7 @@ class Witness(TorchDispatchMode):
             )
             result = {path: self.see(tensor) for path, tensor in results}
             after = {seen.object: seen for seen in map(self.see, [*tensors.values(), *self._sharers(written)])}
-            step = Step(str(func), error, arguments, generators, random, grad, result, after)
+            step = Step(str(func), error, arguments, generators, random, ambient, result, after)
             self.steps.append(step)
         return output
 
@@ -112,10 +131,9 @@ class Witness(TorchDispatchMode):
         seen = self.see(tensor)
         if is_new and memory is not None and seen.storage is not None and seen.digest is not None:
             self.kept.memories[seen.storage] = memory.clone()
-        elif is_new and memory is None:
+        elif is_new:
             with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-                plain = tensor.detach()
-                self.kept.tensors[seen.object] = plain if plain._is_zerotensor() else plain.clone()
+                self.kept.tensors[seen.object] = _copy(tensor)
         return seen
 
     def see(self, tensor: Tensor) -> Seen:
@@ -124,7 +142,7 @@ class Witness(TorchDispatchMode):
         place = None if memory is None else self._number(self._storages, memory, "storages")
         if place is not None:
             self._sharing.setdefault(place, {}).setdefault(number, TensorWeakRef(tensor))
-        kind = type(tensor)
+        kind = kind_of(tensor)
         bits = None if tensor in self._unspecified else digest(tensor)
         return Seen(number, place, f"{kind.__module__}.{kind.__qualname__}", facts(tensor), bits)
 
@@ -151,6 +169,30 @@ class Witness(TorchDispatchMode):
     def _remember(self, func: Any) -> None:
         if torch.Tag.nondeterministic_seeded in getattr(func, "tags", ()):
             self._random = digest(torch.get_rng_state())
+
+
+def _is_asked_by_the_recorder() -> bool:
+    """Reading the facts of some subclasses dispatches. The recorder passes on operations in its mode's own method."""
+    frame = sys._getframe(2)
+    while frame is not None and "tensorviz_worker" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_name != "__torch_dispatch__"
+
+
+def _copy(tensor: Tensor) -> Tensor:
+    """As good as it can be had: some subclasses have no copies."""
+    try:
+        plain = tensor.detach()
+        return plain if plain._is_zerotensor() else plain.clone()
+    except (RuntimeError, TypeError):
+        return tensor
+
+
+def kind_of(tensor: Tensor) -> type:
+    """A fake tensor stands for a real one, and is told as that."""
+    if isinstance(tensor, FakeTensor):
+        return torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else Tensor
+    return type(tensor)
 
 
 def _written(func: Any, args: Any, kwargs: Any) -> Iterator[Path]:
@@ -187,3 +229,7 @@ def inside(value: Any, path: Path, kind: Any) -> Iterator[tuple[Path, Any]]:
     elif hasattr(type(value), "__dataclass_fields__") and not isinstance(value, type):
         for number, name in enumerate(name for name in type(value).__dataclass_fields__ if name in vars(value)):
             yield from inside(vars(value)[name], (*path, "fields", number, "value"), kind)
+
+
+_skipped = _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP)
+set_code_exec_strategy(Witness.__torch_dispatch__.__code__, _skipped)  # torch.compile must not follow us

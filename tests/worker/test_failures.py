@@ -239,6 +239,15 @@ def test_checkpoint_stops_a_call_that_it_has_recomputed_and_nothing_failed(tmp_p
     assert {covered.state for covered in snapshot.coverage.modules} == {"observed"}
 
 
+def test_the_log_has_the_tracebacks_of_all_exceptions_in_the_chain_without_our_frames(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    lines = ("try:", "    x @ x", "except RuntimeError as error:", "    raise OSError from error")
+    file.write_text(HEAD + "def run(net, x):\n" + "".join(f"    {line}\n" for line in lines))
+    log = capture(file, "Net").log
+    assert "The above exception was the direct cause of the following exception" in log
+    assert "tensorviz_worker" not in log
+
+
 # -- without values
 
 DATA_DEPENDENT = {

@@ -30,10 +30,13 @@ FAMILIES = (
     "audio",
     "timm_models",
     "tensor_programs",
+    "kind_programs",
     "training_programs",
+    "derivative_programs",
     "examples",
 )
 PYTHON = {"timm_models": os.environ.get("TENSORVIZ_ZOO_PYTHON") or str(ROOT / ".venv-zoo/bin/python")}
+QUIET = {**os.environ, "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
 SECONDS = 600
 BYTES = 8 * 2**30
 
@@ -44,7 +47,7 @@ def rows(family: str) -> Iterator[Row]:
     entries = importlib.import_module(f"zoo.families.{family}").ENTRIES
     while done < len(entries):
         command = [PYTHON.get(family, sys.executable), "-m", "zoo", "--child", family, str(done)]
-        with subprocess.Popen(command, cwd=TESTS, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, cwd=TESTS, env=QUIET, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             for text in process.stdout:
                 done += 1

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import torch
@@ -57,9 +58,10 @@ class Architecture:
         model.train(self.way == "train")
         inputs = self.inputs()
         if self.way == "train":
-            return Program(model, inputs, lambda: _train(model, inputs))
+            return Program(model, inputs, block=lambda: _train(model, inputs))
         if self.way == "generate":
-            return Program(model, inputs, lambda: model.generate(**inputs, max_new_tokens=3, do_sample=False))
+            generate = partial(model.generate, **inputs, max_new_tokens=3, do_sample=False)
+            return Program(model, inputs, block=generate)
         return Program(model, inputs)
 
 

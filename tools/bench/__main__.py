@@ -111,7 +111,7 @@ def main() -> int:
         cases = list(measured_cases(options, folder))
         journals = sorted(map(str, Path(folder).iterdir()))
         host = None if options.quick else measure_host(options, journals)
-    print("\n".join([*report.failures(cases), "", *report.host(host or {})]), end="\n\n")
+    print("\n".join([*report.failures(cases), *report.host(host or {}), report.versions(cases)]), end="\n\n")
     found = list(targets.targets(cases, host))
     if options.check:
         print("\n".join(targets.table(found)))

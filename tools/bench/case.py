@@ -12,6 +12,7 @@ import json
 import logging
 import multiprocessing
 import os
+import platform
 import random
 import resource
 import signal
@@ -19,6 +20,7 @@ import sys
 import tracemalloc
 import warnings
 from dataclasses import dataclass
+from importlib import metadata
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -75,6 +77,7 @@ class Result:
     operations: int
     peers: dict[str, Measured]
     held: Held | None
+    versions: dict[str, str]
 
 
 # ---------------------------------------------------------------- in the process of a peer
@@ -154,9 +157,11 @@ class Process:
         self._pipe, far = multiprocessing.Pipe()
         self._pid = os.fork()
         if self._pid == 0:
-            _be_silent()
-            target(far, what, case)
-            os._exit(0)
+            try:
+                _be_silent()
+                target(far, what, case)
+            finally:
+                os._exit(0)
         far.close()
 
     def ask(self, repeats: int) -> Any:
@@ -228,7 +233,26 @@ def measure(request: Request) -> Result:
         _round(peers, random.Random(number), request.budget)
     measured = {name: peer.finish() for name, peer in peers.items()}
     held = _ask_once(serve_held, request.journal, case) if "ours" in request.peers else None
-    return Result(request.model, request.size, _operations(case), measured, held if isinstance(held, Held) else None)
+    return Result(
+        request.model,
+        request.size,
+        _operations(case),
+        measured,
+        held if isinstance(held, Held) else None,
+        _versions(),
+    )
+
+
+def _versions() -> dict[str, str]:
+    installed = {name: _version(name) for name in ("torch", "transformers", "torchlens", "torchview")}
+    return {"python": platform.python_version()} | {name: found for name, found in installed.items() if found}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _start(names: tuple[str, ...], case: Case) -> dict[str, Peer]:

@@ -123,7 +123,8 @@ def whisper(size: Size) -> Case:
     width = {"d_model": 384, "encoder_ffn_dim": 1536, "decoder_ffn_dim": 1536}
     small = {"d_model": 24, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_source_positions": 8, "num_mel_bins": 8}
     names = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1, "vocab_size": 64}
-    config = WhisperConfig(use_cache=False, **(shape | heads | width | _when_tiny(size, small | names)))
+    shape = shape | heads | width | _when_tiny(size, small | names)
+    config = WhisperConfig(use_cache=False, **shape)
     sound = torch.randn(1, config.num_mel_bins, 2 * config.max_source_positions)
     tokens = _tokens(size, config.vocab_size)[:, :32]
     return Case(WhisperForConditionalGeneration(config), kwargs={"input_features": sound, "decoder_input_ids": tokens})

@@ -78,6 +78,9 @@ def table(case: Json) -> Iterator[str]:
     for row in rows(case):
         cells = [row.peer, f"FAILS  {row.failure}"] if row.failure else _cells(row)
         yield " ".join(form.format(cell) for cell, (_, form) in zip(cells, COLUMNS, strict=False)).rstrip()
+    if case["held"]:
+        end, most, journal = (case["held"][key] / 2**20 for key in ("python", "peak", "journal"))
+        yield f"ours holds {end:.1f} MB after the forward, {most:.1f} MB at most, and {journal:.1f} MB of journal"
 
 
 def _cells(row: Row) -> list[str]:
@@ -105,6 +108,10 @@ def failures(cases: list[Json]) -> Iterator[str]:
                 seen.setdefault((name, measured["failure"]), []).append(f"{case['model']} ({case['size']})")
     for (name, failure), models in seen.items():
         yield f"{name} fails on {', '.join(models)}: {failure}"
+
+
+def versions(cases: list[Json]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in cases[0]["versions"].items())
 
 
 def host(measured: Json) -> Iterator[str]:

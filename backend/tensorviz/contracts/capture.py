@@ -56,6 +56,8 @@ ReasonCode = Literal[
     "compiled_region",  # compiled code ran, whose kernels the dispatcher does not show
     "unobserved_process",  # work may have run in a process that was started, which was not recorded
     "unobserved_thread",  # work may have run on a thread that was not recorded
+    "unobserved_operation",  # work on tensors was done where the dispatcher does not show it to the recorder
+    "unobserved_call",  # modules may have been called in a way that was not recorded
     "lazy_state",  # a parameter or buffer without a value at entry
     "instrumentation_error",  # the recorder itself failed; the program was not disturbed
 ]

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { explain, terminationText, type ReasonCode } from "../src/model/reasons";
 import { ancestors, callName, callsInside, isWithin, operationsOf, place, relativeName, requestOf, rootCaller, RUN } from "../src/model/capture";
 import { argumentName, effectNames } from "../src/model/effects";
+import { causes, demands } from "../src/model/failure";
 import { bindingText, rangeText, wayOut } from "../src/model/places";
 import { schemaNames } from "../src/model/schema";
 import { hitsPerCall, normalize, searchIndex } from "../src/model/search";
@@ -11,6 +12,27 @@ import { usePaths, valueIndex } from "../src/model/values";
 import { corpus, hostile, modelOf } from "./captures";
 
 const valid = readdirSync(new URL("../../../tests/corpus/valid", import.meta.url)).map((name) => name.replace(".json", ""));
+
+/** The sentences about captures of the corpus; Python's terminal says the same. */
+const DEMANDS = JSON.parse(readFileSync(new URL("../../../tests/corpus/demands.json", import.meta.url), "utf8")) as Record<string, string[]>;
+
+describe("a failure", () => {
+  const sentences = (name: string) => {
+    const model = modelOf(corpus(name));
+    return model.snapshot.operations.flatMap((operation) => demands(model, operation));
+  };
+
+  it("is told by what the operands violate, in the words of the terminal", () => {
+    expect(Object.fromEntries(Object.keys(DEMANDS).map((name) => [name, sentences(name)]))).toEqual(DEMANDS);
+  });
+
+  it("leads from the exception that ended the run to the operation where it began", () => {
+    const model = modelOf(corpus("replaced_failure"));
+    const [first, last] = model.snapshot.diagnostics;
+    expect(last && causes(model, last)).toEqual([first]);
+    expect(model.culprit).toBe(0);
+  });
+});
 
 describe("the way to a place", () => {
   const model = modelOf(corpus("source_ways"));

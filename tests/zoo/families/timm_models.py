@@ -1,17 +1,20 @@
 """Image models from timm, at their smallest. Needs the zoo's own environment."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import torch
+from torch.nn import functional
 
 from zoo.architecture import Entry, Program
 
-SMALL_IMAGES = (
+SIZE = 96
+ANY_SIZE = (
     "convnext_atto",
     "convnextv2_atto",
+    "crossvit_tiny_240",
     "densenet121",
     "dla46x_c",
     "dpn48b",
@@ -21,6 +24,7 @@ SMALL_IMAGES = (
     "fastvit_t8",
     "ghostnet_050",
     "hardcorenas_a",
+    "inception_next_atto",
     "lcnet_035",
     "mambaout_femto",
     "mixnet_s",
@@ -41,21 +45,19 @@ SMALL_IMAGES = (
     "rexnetr_100",
     "skresnet18",
     "starnet_s050",
+    "tiny_vit_5m_224",
     "tinynet_e",
 )
-FULL_IMAGES = (
+OF_ONE_SIZE = (
     "cait_xxs24_224",
     "coat_lite_tiny",
     "convit_tiny",
-    "crossvit_tiny_240",
     "deit_tiny_patch16_224",
     "gmlp_ti16_224",
-    "inception_next_atto",
     "levit_128s",
     "mixer_s32_224",
     "pit_ti_224",
     "resmlp_12_224",
-    "tiny_vit_5m_224",
     "tnt_s_patch16_224",
     "visformer_tiny",
     "vit_tiny_patch16_224",
@@ -82,24 +84,22 @@ _kept: list[Any] = []
 """A library's operators go when it goes."""
 
 
-def make(name: str, size: int, training: bool) -> Program:
+def make(name: str, options: Mapping[str, Any], training: bool) -> Program:
     declare_operators()
-    model = importlib.import_module("timm").create_model(name, pretrained=False, num_classes=10).train(training)
-    x = torch.randn(2, 3, size, size)
+    model = importlib.import_module("timm").create_model(name, pretrained=False, num_classes=10, **options)
+    x = torch.randn(2, 3, SIZE, SIZE)
     if training:
-        return Program(
-            model, block=lambda: torch.nn.functional.cross_entropy(model(x), torch.tensor([1, 2])).backward()
-        )
-    return Program(model, {"x": x})
+        return Program(model, block=lambda: functional.cross_entropy(model(x), torch.tensor([1, 2])).backward())
+    return Program(model.eval(), {"x": x})
 
 
-def entry(name: str, size: int, training: bool = False) -> Entry:
-    made: Callable[[], Program] = partial(make, name, size, training)
+def entry(name: str, training: bool = False, **options: Any) -> Entry:
+    made: Callable[[], Program] = partial(make, name, options, training)
     return Entry(f"{name}, train" if training else name, "timm", made)
 
 
 ENTRIES = (
-    *(entry(name, 64) for name in SMALL_IMAGES),
-    *(entry(name, 240 if name.endswith("240") else 224) for name in FULL_IMAGES),
-    *(entry(name, 64, training=True) for name in TRAINED),
+    *(entry(name) for name in ANY_SIZE),
+    *(entry(name, img_size=SIZE) for name in OF_ONE_SIZE),
+    *(entry(name, training=True) for name in TRAINED),
 )

@@ -232,6 +232,8 @@ export interface EventCoverage {
         | "compiled_region"
         | "unobserved_process"
         | "unobserved_thread"
+        | "unobserved_operation"
+        | "unobserved_call"
         | "lazy_state"
         | "instrumentation_error"
       )
@@ -730,6 +732,8 @@ export interface Reason {
     | "compiled_region"
     | "unobserved_process"
     | "unobserved_thread"
+    | "unobserved_operation"
+    | "unobserved_call"
     | "lazy_state"
     | "instrumentation_error";
   count: number;

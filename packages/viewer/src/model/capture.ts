@@ -140,8 +140,11 @@ function timesInParent(invocations: readonly Invocation[]): Int32Array {
 
 function findCulprit({ operations, diagnostics, termination }: CaptureSnapshot): number | null {
   if (termination.kind === "raised") {
-    const operation = diagnostics[position(termination.diagnostic)]?.operation;
-    return operation ? position(operation) : null;
+    let first: string | null = null;
+    for (let at: string | null = termination.diagnostic; at !== null; at = diagnostics[position(at)]?.cause ?? null) {
+      first = diagnostics[position(at)]?.operation ?? first;
+    }
+    return first === null ? null : position(first);
   }
   const inFlight = operations.findLastIndex((operation) => operation.status === "in_flight");
   return inFlight < 0 ? null : inFlight;

@@ -128,6 +128,17 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
     missing: "The operations of that thread.",
     todo: "Run the model on one thread to see all of it.",
   },
+  unobserved_operation: {
+    happened:
+      "Work was done on tensors where the dispatcher does not show it, for example by tolist() or with dispatch switched off.",
+    missing: "That work, and where the tensors that came of it were made.",
+    todo: "Follow the tensors that are marked as coming from outside.",
+  },
+  unobserved_call: {
+    happened: "Modules may have been called around nn.Module's own call, for example by a class with a call of its own.",
+    missing: "Those calls. Their operations are listed under the call around them.",
+    todo: "Call modules through nn.Module.__call__ to see each call.",
+  },
   lazy_state: {
     happened: "A parameter or buffer had no value yet when its model was entered.",
     missing: "Its facts at entry.",

@@ -4,6 +4,7 @@ import { tensorText } from "../format/tensor";
 import { visible } from "../format/text";
 import { callName, className, definitionType, owner, place, position, rootCaller, RUN, valueOf, type CaptureModel } from "../model/capture";
 import { argumentName } from "../model/effects";
+import { causes, demands } from "../model/failure";
 import { opaqueReason } from "../format/argument";
 import { topArguments } from "../model/walk";
 import { useStore } from "../state/store";
@@ -12,7 +13,7 @@ import { Copy, Fact, Facts, Go, Section, StatusBadge } from "./bits";
 import { RunFacts } from "./DetailsPanel";
 import { Icon } from "./icons";
 import { Source } from "./Source";
-import { ProducerLink, VersionText } from "./TensorFacts";
+import { OperationLink, ProducerLink, VersionText } from "./TensorFacts";
 
 /** Everything that was recorded of what is selected. */
 export function Inspector() {
@@ -54,7 +55,7 @@ function OperationView({ model, index }: { model: CaptureModel; index: number })
           )}
         </p>
       </header>
-      <Failure model={model} id={operation.diagnostic} status={operation.status} />
+      <Failure model={model} id={operation.diagnostic} status={operation.status} operation={operation} />
       <Source model={model} id={operation.location} call={call} />
       <Section title="Arguments" count={operation.args.length + operation.kwargs.length}>
         <ArgumentTree model={model} roots={argumentRoots(operation, schema?.names.args ?? [])} self={operation.id} />
@@ -140,18 +141,44 @@ function Version({ value }: { value: { version: number | null; logicalVersion: n
 const DISPOSITION: Record<Diagnostic["disposition"], string> = {
   propagated: "It left the model and ended the run.",
   suppressed: "The program caught it and went on.",
+  replaced: "The program raised another exception in its place.",
+  control_flow: "Torch left the call early, as it does once a checkpoint has recomputed what it needs. Nothing failed.",
   unknown: "Whether the program caught it is not known.",
 };
 
-function Failure({ model, id, status }: { model: CaptureModel; id: string | null; status: Operation["status"] }) {
+const TONE: Record<Diagnostic["disposition"], string> = {
+  propagated: "bad",
+  suppressed: "warn",
+  replaced: "bad",
+  control_flow: "",
+  unknown: "bad",
+};
+
+const exceptionName = ({ exception }: Diagnostic): string => visible(exception.replace(/^builtins\./, ""));
+
+/** What was raised, what the operands violate, and what became of it. `operation` is the one that failed, if one did. */
+function Failure(props: { model: CaptureModel; id: string | null; status: Invocation["status"]; operation?: Operation }) {
+  const { model, id, status, operation } = props;
   const found = id === null ? undefined : model.snapshot.diagnostics[position(id)];
   if (!found) {
     return status === "in_flight" ? <p class="callout warn">This was running when the run ended, and never came back.</p> : null;
   }
+  const violated = operation ? demands(model, operation) : [];
   return (
-    <div class={`callout ${found.disposition === "suppressed" ? "warn" : "bad"}`}>
-      <p><strong class="mono">{visible(found.exception.replace(/^builtins\./, ""))}</strong></p>
+    <div class={`callout ${TONE[found.disposition]}`}>
+      <p><strong class="mono">{exceptionName(found)}</strong></p>
+      {violated.length > 0 && (
+        <ul class="violated">
+          {violated.map((text) => <li key={text} class="mono">{text}</li>)}
+        </ul>
+      )}
       <p>{DISPOSITION[found.disposition]}</p>
+      {causes(model, found).map((cause) => (
+        <p key={cause.id}>
+          It took the place of <span class="mono">{exceptionName(cause)}</span>
+          {cause.operation !== null && <> from <OperationLink model={model} index={position(cause.operation)} /></>}.
+        </p>
+      ))}
       <p class="muted">The message is in the attempt's log: exception texts are not kept as facts.</p>
     </div>
   );

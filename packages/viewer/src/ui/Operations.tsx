@@ -1,3 +1,4 @@
+import type { Operation } from "@tensorviz/contracts";
 import type { JSX } from "preact";
 import { inputTokens, outputTokens } from "../format/argument";
 import { count } from "../format/numbers";
@@ -209,7 +210,7 @@ function Target({ model, index }: { model: CaptureModel; index: number }) {
   );
 }
 
-function Ending({ status }: { status: "completed" | "failed" | "in_flight" }) {
+function Ending({ status }: { status: Operation["status"] }) {
   if (status === "completed") return null;
   return (
     <span class={`ending ${status}`}>

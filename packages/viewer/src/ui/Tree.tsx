@@ -1,4 +1,5 @@
 import { signal, type Signal } from "@preact/signals";
+import type { Invocation } from "@tensorviz/contracts";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { outputTokens } from "../format/argument";
@@ -155,12 +156,15 @@ function ModuleRow({ module }: { module: Uncalled }) {
   );
 }
 
-function StatusMark({ status }: { status: "completed" | "failed" | "in_flight" }) {
+const STATUS = { failed: "failed", stopped: "left early by torch's own control flow", in_flight: "in flight when the run ended" };
+const STATUS_ICON = { failed: "fail", stopped: "stop", in_flight: "clock" } as const;
+
+function StatusMark({ status }: { status: Invocation["status"] }) {
   if (status === "completed") return null;
-  const text = status === "failed" ? "failed" : "in flight when the run ended";
+  const text = STATUS[status];
   return (
     <span class={`mark ${status}`} title={text}>
-      <Icon name={status === "failed" ? "fail" : "clock"} />
+      <Icon name={STATUS_ICON[status]} />
       <span class="hidden">{text}</span>
     </span>
   );

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
+import type { Invocation } from "@tensorviz/contracts";
 import type { Token } from "../format/argument";
 import { Icon, type IconName } from "./icons";
 
@@ -94,8 +95,9 @@ export function Badge({ tone, children, title }: { tone: Tone; children: Compone
   );
 }
 
-export function StatusBadge({ status }: { status: "completed" | "failed" | "in_flight" }) {
+export function StatusBadge({ status }: { status: Invocation["status"] }) {
   if (status === "completed") return null;
+  if (status === "stopped") return <Badge tone="plain">stopped</Badge>;
   return status === "failed" ? <Badge tone="bad">failed</Badge> : <Badge tone="warn">in flight</Badge>;
 }
 
