@@ -24,7 +24,8 @@ tokens with a cache. Small configurations, random weights, one thread.
 
 def line(row: Row) -> str:
     status = f"{row.status}: {row.why}" if row.why else row.status
-    return f"{row.family:20} {row.name:55} {row.operations:5}  {status}; replayed: {row.replayed or 'no'}"
+    replayed = f"failed: {row.failure}" if row.failure else f"replayed: {row.replayed}"
+    return f"{row.family:20} {row.name:55} {row.operations:5}  {status}; {replayed}"
 
 
 def summary(rows: Iterable[Row]) -> str:
