@@ -1,12 +1,14 @@
 """Encodes everything that a dispatcher or module call can carry as the contract's typed tree, straight to JSON text.
 
 Nothing of the user's is called: containers are read through the built-in methods of their base class, dataclasses
-through their instance dictionary, and an object that is none of these is opaque, by type name alone.
+through their instance dictionary or slots, and an object that is none of these is opaque, by type name alone.
 """
 
+import contextlib
 import enum
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from types import MemberDescriptorType
 from typing import Any
 
 import torch
@@ -136,7 +138,7 @@ class ArgumentEncoder:
             return self._dict
         if isinstance(value, slice):
             return self._slice
-        return self._dataclass if _dataclass_fields(value) is not None else None
+        return self._dataclass if _stored_fields(value) is not None else None
 
     def _sequence(self, value: Any, path: str, depth: int, level: int) -> str:
         kind = "tuple" if isinstance(value, tuple) else "list"
@@ -178,11 +180,10 @@ class ArgumentEncoder:
         return f'{{"kind":"dict","type":{name},"entries":[{",".join(entries)}]}}'
 
     def _dataclass(self, value: Any, path: str, depth: int, level: int) -> str:
-        stored = object.__getattribute__(value, "__dict__")
         fields = []
-        for index, name in enumerate(name for name in _dataclass_fields(value) or () if name in stored):
+        for index, (name, item) in enumerate((_stored_fields(value) or {}).items()):
             at = _inside(path, f'"fields",{index},"value"')
-            text = self._node(stored[name], at, depth, level + 3)
+            text = self._node(item, at, depth, level + 3)
             fields.append(f'{{"name":{quote(name)},"value":{text}}}')
         return f'{{"kind":"dataclass","type":{quote(type_name(type(value)))},"fields":[{",".join(fields)}]}}'
 
@@ -256,10 +257,19 @@ def _field_names(value: Any) -> "tuple[str, ...] | None":
     """A named tuple's fields. torch's return types, such as ``torch.return_types.max``, have fields too."""
     if type(value) is tuple:
         return None
-    names = type.__getattribute__(type(value), "__dict__").get("_fields")
+    names = _class_attribute(type(value), "_fields")
     if isinstance(names, tuple) and len(names) == tuple.__len__(value) and all(type(name) is str for name in names):
         return names
     return _structseq_names(value)
+
+
+def _class_attribute(kind: type, name: str) -> Any:
+    """What a class or a base of it stores under a name, past any code that a metaclass may have for that."""
+    for base in type.__dict__["__mro__"].__get__(kind):
+        stored = type.__getattribute__(base, "__dict__")
+        if name in stored:
+            return stored[name]
+    return None
 
 
 def _is_structseq(value: Any) -> bool:
@@ -280,12 +290,23 @@ def _stored_items(value: "dict[Any, Any]") -> "Iterator[tuple[Any, Any]]":
     return iter(dict.items(value))
 
 
-def _dataclass_fields(value: Any) -> "tuple[str, ...] | None":
+def _stored_fields(value: Any) -> "dict[str, Any] | None":
+    """What a dataclass stores for its fields, in a dictionary or in slots; a field that is not set is left out."""
     fields = getattr(type(value), "__dataclass_fields__", None)
     if not isinstance(fields, dict):
         return None
     try:
         stored = object.__getattribute__(value, "__dict__")
-    except AttributeError:  # one with slots
+    except AttributeError:
+        stored = {}
+    if not isinstance(stored, dict):
         return None
-    return tuple(fields) if isinstance(stored, dict) else None
+    found = {}
+    for name in fields:
+        slot = _class_attribute(type(value), name)
+        if name in stored:
+            found[name] = stored[name]
+        elif type(slot) is MemberDescriptorType:
+            with contextlib.suppress(AttributeError):
+                found[name] = slot.__get__(value)
+    return found

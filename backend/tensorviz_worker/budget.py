@@ -4,10 +4,13 @@ from typing import Any, NamedTuple
 
 _RESERVE = 4096
 """For what is not in the journal, or not yet: limits, setup, reasons, the end."""
+_PER_RESULT = 2048
+"""An operation that was begun has its results; only those that take more may be without room."""
 _PER_CALL_RESERVE = 512
 PER_EVENT = 16
 PER_MODULE = 64
-"""An event's record, and a module's with its coverage, have some words more in the capture than in the journal."""
+PER_DIAGNOSTIC = 64
+"""The record of an event, of a module with its coverage, and of an exception have some words more in the capture."""
 
 
 class Limits(NamedTuple):
@@ -31,7 +34,7 @@ class Budget:
 
     def __init__(self, journal: Any, limits: Limits) -> None:
         self.limits = limits
-        self.left = limits.bytes - journal.size - _RESERVE
+        self.left = limits.bytes - journal.size - _RESERVE - _PER_RESULT
         self.stopped: str | None = None
         self.omitted = {"operations": 0, "invocations": 0, "values": 0}
         self.pending: list[str] = []
@@ -75,9 +78,12 @@ class Budget:
             self.gap(code)
         self.omitted[kind] += 1
 
+    def has_room_for_value(self) -> bool:
+        return self.stopped is None and self.left >= -_PER_RESULT
+
     def omit_value(self) -> None:
         """A spent value budget leaves opaque references and stops nothing else."""
-        if self.stopped is None and self.left >= 0:
+        if self.has_room_for_value():
             self.gap("value_limit")
             self.omitted["values"] += 1
         else:

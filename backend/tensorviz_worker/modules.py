@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.jit import ScriptModule
+from torch.jit._script import OrderedDictWrapper
 from torch.nn.parameter import UninitializedTensorMixin  # pyright: ignore[reportAttributeAccessIssue]
 
 from tensorviz_worker.tensors import PLAIN
@@ -31,14 +31,20 @@ def buffers(module: Any) -> "Iterator[tuple[str, Any]]":
 
 
 def _registered(module: Any, table: str, kind: type) -> "Iterator[tuple[str, Any]]":
+    for name, item in list(_table(module, table)):
+        if isinstance(name, str) and isinstance(item, kind):
+            yield name, item
+
+
+def _table(module: Any, name: str) -> "Iterable[tuple[str, Any]]":
+    """The entries of a table of the module's. That of a scripted or traced module is torch's own view of C++ tables."""
     try:
-        entries = object.__getattribute__(module, "__dict__").get(table)
+        own = _own(module, "__dict__")
     except AttributeError:
-        return
-    if isinstance(entries, dict):
-        for name, item in list(entries.items()):
-            if isinstance(name, str) and isinstance(item, kind):
-                yield name, item
+        return ()
+    traced = own.get("_actual_script_module")
+    table = (own if traced is None else _own(traced, "__dict__")).get(name)
+    return table.items() if isinstance(table, (dict, OrderedDictWrapper)) else ()
 
 
 def join(path: str, name: str) -> str:
@@ -93,10 +99,7 @@ class ParameterCounter:
         """This runs at every call, over all that is below the module: nothing is called that need not be."""
         total, found, seen = 0, [module], {id(module)}
         for current in found:  # which grows meanwhile
-            if isinstance(current, ScriptModule):  # its parameters are not in Python's tables
-                return 0, "unsupported_metadata"
-            own = _own(current, "__dict__")
-            for parameter in _entries(own, "_parameters"):
+            for _, parameter in _table(current, "_parameters"):
                 key = id(parameter)
                 if key in seen or not isinstance(parameter, torch.Tensor):
                     continue
@@ -108,16 +111,11 @@ class ParameterCounter:
                 if size is None:
                     return 0, "unsupported_metadata"
                 total += size
-            for child in _entries(own, "_modules"):
+            for _, child in _table(current, "_modules"):
                 if id(child) not in seen and isinstance(child, torch.nn.Module):
                     seen.add(id(child))
                     found.append(child)
         return total, None
-
-
-def _entries(own: "dict[str, Any]", table: str) -> "Iterable[Any]":
-    entries = own.get(table)
-    return entries.values() if isinstance(entries, dict) else ()
 
 
 def _numel(parameter: Any) -> "int | None":

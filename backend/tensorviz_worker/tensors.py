@@ -88,31 +88,45 @@ def _read_subclass(tensor: Tensor, kind: type) -> Reading:
 
 
 def _read(tensor: Tensor, kind: type, fake: bool) -> Reading:
+    shape = _shape(tensor)
     strided = tensor.layout is _strided and not tensor.is_nested
     stride, offset = (tensor.stride(), tensor.storage_offset()) if strided else (None, None)
     place, version = storage(tensor) if strided else None, _version(tensor)
-    text = _text(tensor, kind, stride, offset)
-    plain = kind is type(tensor) and kind in PLAIN and version is not None
-    return text, place, version, tensor.requires_grad, fake, plain, tensor.shape
+    text = _text(tensor, kind, shape, stride, offset)
+    plain = kind is type(tensor) and kind in PLAIN and version is not None and not tensor.is_nested
+    return text, place, version, tensor.requires_grad, fake, plain, shape
 
 
-def _text(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
-    key = (kind, tensor.shape, stride, offset, tensor.dtype, tensor.device, tensor.layout)
+def _shape(tensor: Tensor) -> "tuple[Any, ...]":
+    """Of a nested tensor that is not jagged, the sizes that it has; it refuses to tell the others."""
+    if not tensor.is_nested or tensor.layout is not _strided:
+        return tensor.shape
+    sizes: list[Any] = []
+    for dimension in range(tensor.dim()):
+        try:
+            sizes.append(tensor.size(dimension))
+        except RuntimeError:
+            sizes.append("*")
+    return tuple(sizes)
+
+
+def _text(tensor: Tensor, kind: type, shape: Any, stride: Any, offset: Any) -> str:
+    key = (kind, shape, stride, offset, tensor.dtype, tensor.device, tensor.layout)
     try:
         return _texts.get(key) or _learn(key, tensor)
     except TypeError:  # a symbolic size has no hash
-        return _describe(tensor, kind, stride, offset)
+        return _describe(tensor, key)
 
 
 def _learn(key: Any, tensor: Tensor) -> str:
     if len(_texts) >= _MAX_TEXTS:
         _texts.clear()
-    text = _texts[key] = _describe(tensor, key[0], key[2], key[3])
+    text = _texts[key] = _describe(tensor, key)
     return text
 
 
-def _describe(tensor: Tensor, kind: type, stride: Any, offset: Any) -> str:
-    shape = tuple(tensor.shape)
+def _describe(tensor: Tensor, key: "tuple[Any, ...]") -> str:
+    kind, shape, stride, offset, *_ = key
     text = (
         f'"type":{quote(type_name(kind))},"shape":{_dimensions(shape)},'
         f'"strides":{"null" if stride is None else _dimensions(stride)},'
@@ -154,6 +168,8 @@ def _dimensions(sizes: Any) -> str:
 def _dimension(size: Any) -> str:
     if type(size) is int:
         return int.__repr__(size)
+    if isinstance(size, str):
+        return '"*"'
     if not isinstance(size, _NUMBERS):
         raise Unreadable
     return quote(str(size)[:256]) if isinstance(size, torch.SymInt) else to_json(int(size))

@@ -113,10 +113,9 @@ class Values:
         return self._record(self._add(tensor, reading[1]), reading, producer, 0, "null")
 
     def _is_spent(self) -> bool:
-        budget = self._budget
-        if self._count < self._max_values and budget.left >= 0 and budget.stopped is None:
+        if self._count < self._max_values and self._budget.has_room_for_value():
             return False
-        budget.omit_value()
+        self._budget.omit_value()
         return True
 
     def _record(self, ref: TensorRef, reading: tensors.Reading, producer: str, logical: int, previous: str) -> str:

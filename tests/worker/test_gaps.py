@@ -187,15 +187,17 @@ def test_a_huge_argument_is_cut_before_it_spends_the_budget_of_everything_else()
     assert len(capture.operations) == 1
 
 
-def test_a_scripted_module_does_not_claim_to_have_no_parameters() -> None:
-    capture = tensorviz.capture(nn.Sequential(nn.Linear(3, 3)), torch.ones(1, 3)).snapshot
-    assert capture.invocations[0].parameterCount == 12
+def test_parameters_of_scripted_and_traced_modules_are_counted_and_are_state() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        scripted = torch.jit.script(nn.Linear(3, 3))
-    capture = tensorviz.capture(scripted, torch.ones(1, 3)).snapshot
-    assert capture.invocations[0].parameterCount is None
-    assert capture.invocations[0].parameterCountUnavailable == "unsupported_metadata"
+        scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))).eval()
+        traced = torch.jit.trace(nn.Linear(3, 3), torch.ones(1, 3))
+    for module, count in ((scripted, 18), (traced, 12)):
+        capture = tensorviz.capture(module, torch.ones(2, 3)).snapshot
+        assert capture.status == "complete"
+        assert capture.invocations[0].parameterCount == count
+        paths = {path.path for state in capture.state for path in state.paths}
+        assert paths == set(module.state_dict())
 
 
 def test_a_view_that_is_gone_at_once_has_the_version_that_its_base_tells() -> None:

@@ -459,7 +459,7 @@ ROWS: dict[str, Row] = {
     "nested tensors, jagged": row(lambda model, x: (model.linear(jagged(x)) * 2).values()),
     "nested tensors, jagged, with backward": row(jagged_with_gradient),
     "nested tensors, jagged, padded": row(lambda _, x: torch.nested.to_padded_tensor(jagged(x), 0.0)),
-    "nested tensors, strided": row(lambda _, x: torch.nested.nested_tensor([x, x[:1]]) * 2, "unsupported_tensor"),
+    "nested tensors, strided": row(lambda _, x: torch.nested.nested_tensor([x, x[:1]]) * 2),
     "sparse tensors, coordinates": row(coordinates),
     "sparse tensors, compressed: CSR, CSC, BSR, BSC": row(
         lambda _, x: [x.to_sparse_csr() @ x.T, x.to_sparse_csc(), x.to_sparse_bsr((2, 2)), x.to_sparse_bsc((2, 2))]

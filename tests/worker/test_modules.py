@@ -270,8 +270,8 @@ ROWS: dict[str, Row] = {
         lambda: Uses(Awaits(), lambda inner, x: asyncio.run(inner(x))), "unsupported_argument"
     ),
     "a frozen scripted module": row_of_module(lambda: torch.jit.freeze(torch.jit.script(Inner().eval()))),
-    "a scripted module": row_of_module(lambda: torch.jit.script(Inner()), "dynamic_state"),
-    "a traced module": row_of_module(lambda: trace(Inner()), "dynamic_state"),
+    "a scripted module": row_of_module(lambda: torch.jit.script(Inner())),
+    "a traced module": row_of_module(lambda: trace(Inner())),
     "a module traced by torch.fx": row_of_module(lambda: torch.fx.symbolic_trace(nn.Sequential(nn.Linear(4, 4)))),
 }
 
