@@ -78,7 +78,7 @@ format: python
 
 bench: python
 	@$(PYTHON) tools/setup.py bench
-	@PYTHONPATH=tools .venv-bench/bin/python -m bench --host-python $(BIN)/python $(BENCH_ARGS)
+	@PYTHONPATH=tools .venv-bench/bin/python -m bench $(BENCH_ARGS)
 
 wheel: python
 	@$(PYTHON) tools/setup.py wheel

@@ -60,7 +60,7 @@ def verdicts(**peers: dict[str, Any]) -> dict[str, str]:
 @pytest.mark.slow
 def test_a_quick_run_measures_every_peer_that_was_named_beside_the_baselines(tmp_path: Path) -> None:
     file = tmp_path / "rows.json"
-    bench("--quick", "--models", "mlp", "--peers", "ours,debug_mode", "--json", str(file))
+    bench("--quick", "--models", "mlp", "--peers", "ours,debug_mode", "--json", str(file), "--python", sys.executable)
     written = json.loads(file.read_text())
     rows = {row["peer"]: row for row in written["rows"]}
     assert list(rows) == ["eager", "empty", "ours", "debug_mode"]

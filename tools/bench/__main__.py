@@ -40,10 +40,17 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--grad", action="store_true", help="with autograd on; without, as under torch.no_grad()")
     parser.add_argument("--check", action="store_true", help="compare with the targets; status 1 when one is missed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
-    parser.add_argument("--python", default=sys.executable, help="interpreter that has torch and the peers")
-    parser.add_argument("--host-python", default=sys.executable, help="interpreter that has what the host needs")
+    parser.add_argument(
+        "--python", default=_interpreter(".venv-bench"), help="interpreter that has torch and the peers"
+    )
+    parser.add_argument("--host-python", default=_interpreter(".venv"), help="interpreter that has what the host needs")
     parser.add_argument("--backend", type=Path, default=ROOT / "backend", help="folder of the recorder to measure")
     return parser.parse_args(words)
+
+
+def _interpreter(environment: str) -> str:
+    made = ROOT / environment / "bin/python"
+    return str(made) if made.exists() else sys.executable
 
 
 def _names(known: Any) -> Any:
