@@ -16,20 +16,24 @@ Json = dict[str, Any]
 
 _CONTROL_FLOW = frozenset(("torch.utils.checkpoint._StopRecomputationError",))
 _FAKE = "torch._subclasses.fake_tensor."
-_ENDED_BY = {
+_WITHOUT_VALUES = {
     _FAKE + "DataDependentOutputException": "data_dependent",
     _FAKE + "DynamicOutputShapeException": "data_dependent",
     _FAKE + "UnsupportedOperatorException": "fake_unsupported",
 }
 _ROOM = 24 * 1024
-"""Bytes of constraints in one capture: within what the worker leaves free of the byte budget."""
+"""The most bytes of constraints in one capture."""
 
 
 def judge(diagnostics: Sequence[Json], calls: Sequence[Json], termination: Json) -> None:
-    """Writes the dispositions, and that a call which control flow left was stopped and did not fail."""
+    """Writes the dispositions, and that a call which control flow left was stopped and did not fail.
+
+    The constraints of failed operations are null until ``explain``.
+    """
     causes = {diagnostic.setdefault("cause", None) for diagnostic in diagnostics}
     for diagnostic in diagnostics:
         diagnostic["disposition"] = _disposition(diagnostic, causes, termination)
+        diagnostic["constraints"] = [] if diagnostic["operation"] is None else None
     left = {item["id"] for item in diagnostics if item["disposition"] == "control_flow"}
     for call in calls:
         if call["status"] == "failed" and call["diagnostic"] in left:
@@ -46,21 +50,20 @@ def _disposition(diagnostic: Json, causes: set[str | None], termination: Json) -
     return "suppressed" if termination["kind"] in ("returned", "raised") else "unknown"
 
 
-def explain(
-    diagnostics: Sequence[Json], operations: dict[str, Json], operators: Sequence[Json], values: Sequence[Json]
-) -> None:
-    """Writes the constraints of each failed operation while room lasts, first of what ended the run."""
-    schemas = {operator["target"]: operator["operatorSchema"] for operator in operators}
-    room = _ROOM
-    for diagnostic in sorted(diagnostics, key=lambda item: item["disposition"] not in ("propagated", "replaced")):
-        diagnostic["constraints"] = [] if diagnostic["operation"] is None else None
-        if diagnostic["operation"] is None or room <= 0:
-            continue
-        operation = operations[diagnostic["operation"]]
-        found = constraints.violated(operation, schemas[operation["target"]], values)
+def explain(document: Json) -> None:
+    """Writes the constraints of each failed operation while the capture has room, first of what ended the run."""
+    failed = [diagnostic for diagnostic in document["diagnostics"] if diagnostic["operation"] is not None]
+    if not failed:
+        return
+    schemas = {operator["target"]: operator["operatorSchema"] for operator in document["operators"]}
+    room = min(_ROOM, document["limits"]["bytes"] - len(orjson.dumps(document)))
+    for diagnostic in sorted(failed, key=lambda item: item["disposition"] not in ("propagated", "replaced")):
+        operation = document["operations"][int(diagnostic["operation"][1:])]
+        found = constraints.violated(operation, schemas[operation["target"]], document["values"])
         room -= len(orjson.dumps(found))
-        if room > 0:
-            diagnostic["constraints"] = found
+        if room < 0:
+            return
+        diagnostic["constraints"] = found
 
 
 def chain(diagnostics: Sequence[Json], last: str) -> Iterator[Json]:
@@ -73,9 +76,22 @@ def chain(diagnostics: Sequence[Json], last: str) -> Iterator[Json]:
         at = int(cause[1:]) if cause is not None and int(cause[1:]) < at else None
 
 
-def reason(diagnostics: Sequence[Json], last: str) -> tuple[str, str | None]:
-    """The code for a run that this exception ended, and the operation, or the call, that it came from."""
+def reason(diagnostics: Sequence[Json], last: str, missing: set[str]) -> tuple[str, str | None]:
+    """The code for a run that this exception ended, and the operation, or the call, that it came from.
+
+    ``missing`` are the other reasons of the capture: that a fake run lacks values is one only there.
+    """
     linked = list(chain(diagnostics, last))
-    codes = [_ENDED_BY[item["exception"]] for item in linked if item["exception"] in _ENDED_BY]
+    codes = [code for item in linked if (code := _WITHOUT_VALUES.get(item["exception"])) in missing]
     blamed = [item["operation"] for item in linked if item["operation"]] or [linked[0]["invocation"]]
-    return (codes[-1] if codes else "run_failed"), blamed[-1]
+    return (codes[-1] if codes else None) or "run_failed", blamed[-1]
+
+
+def without_values(diagnostics: Sequence[Json]) -> dict[str, list[str]]:
+    """The operations that failed because tensors were fake, by reason. What the program did then is another path."""
+    found: dict[str, list[str]] = {}
+    for diagnostic in diagnostics:
+        code = _WITHOUT_VALUES.get(diagnostic["exception"])
+        if code is not None and diagnostic["operation"] is not None:
+            found.setdefault(code, []).append(diagnostic["operation"])
+    return found

@@ -282,9 +282,7 @@ def _document(parts: _Parts, ended: Ended, origin: Origin) -> Json:
     _link_state(parts)
     termination = _termination(parts, ended)
     operations, calls = list(parts.operations.values()), list(parts.calls.values())
-    diagnostics = parts.tables["diagnostic"]
-    failures.judge(diagnostics, calls, termination)
-    failures.explain(diagnostics, parts.operations, parts.tables["operator"], parts.values)
+    failures.judge(parts.tables["diagnostic"], calls, termination)
     reasons = _reasons(parts, termination)
     document = {
         "schemaVersion": 1,
@@ -308,10 +306,13 @@ def _document(parts: _Parts, ended: Ended, origin: Origin) -> Json:
         "invocations": calls,
         "operations": operations,
         "values": parts.values,
-        "diagnostics": diagnostics,
+        "diagnostics": parts.tables["diagnostic"],
         "coverage": _coverage(parts),
     }
-    return document | ({"valuesUnavailable": "fake_tensor"} if "fake" in parts.single else {})
+    if "fake" in parts.single:
+        document["valuesUnavailable"] = "fake_tensor"
+    failures.explain(document)
+    return document
 
 
 def _link_state(parts: _Parts) -> None:
@@ -339,14 +340,15 @@ def _source(files: list[Json]) -> Json:
 
 def _reasons(parts: _Parts, termination: Json) -> list[Json]:
     found: list[Json] = []
+    derived = _derived(parts)
     if termination["kind"] == "raised":
-        code, subject = failures.reason(parts.tables["diagnostic"], termination["diagnostic"])
-        found.append(_reason(code, 1, subject))
+        code, subject = failures.reason(parts.tables["diagnostic"], termination["diagnostic"], set(derived))
+        count, _ = derived.pop(code, (1, None))
+        found.append(_reason(code, count, subject))
     elif termination["kind"] in _ENDED_REASONS:
         found.append(_reason(_ENDED_REASONS[termination["kind"]], 1, _in_flight(parts)))
     if "broken" in parts.single:
         found.append(_reason("instrumentation_error", 1, None, parts.single["broken"]["type"]))
-    derived = _derived(parts)
     found.extend(_reason(code, *derived.pop(code, (1, None))) for code in parts.gaps)
     found.extend(_reason(code, *counted) for code, counted in derived.items())
     return found
@@ -359,6 +361,7 @@ def _derived(parts: _Parts) -> dict[str, tuple[int, str]]:
         **{code: [s["id"] for s in _unavailable(parts, code)] for code in _STATE_REASONS.values()},
         "dynamic_state": [v["id"] for v in parts.values if _is_dynamic_state(v)],
         "unobserved_write": [v["id"] for v in parts.values if _is_unobserved(v)],
+        **(failures.without_values(parts.tables["diagnostic"]) if parts.single["execution"]["fake"] else {}),
     }
     for code, names in subjects.items():
         if names:

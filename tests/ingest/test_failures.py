@@ -83,4 +83,9 @@ REASONS = {
 @pytest.mark.parametrize("case", REASONS)
 def test_the_reason_names_where_it_began_for(case: str) -> None:
     names, causes, expected = REASONS[case]
-    assert failures.reason(exceptions(*names, causes=causes), f"x{len(names) - 1}") == expected
+    found = exceptions(*names, causes=causes)
+    assert failures.reason(found, f"x{len(names) - 1}", set(failures.without_values(found))) == expected
+
+
+def test_values_that_a_fake_mode_of_the_programs_own_lacks_are_its_own_affair() -> None:
+    assert failures.reason(exceptions(ITEM), "x0", set()) == ("run_failed", "o0")

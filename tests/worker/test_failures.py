@@ -1,5 +1,6 @@
 """Failures are told apart, and what an operator's operands violate is told by the numbers alone."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -197,6 +198,66 @@ def run(net, x):
 """,
         ["OSError - in '' propagated"],
     ),
+    "an error that is raised again after another": (
+        """
+def run(net, x):
+    try:
+        return x @ x  # here
+    except RuntimeError as error:
+        first = error
+    try:
+        torch.cat([x, x[0]])
+    except RuntimeError:
+        raise first
+""",
+        ["RuntimeError aten.mm.default in '' propagated", "RuntimeError aten.cat.default in '' suppressed"],
+    ),
+    "an error in whose place another is raised": (
+        """
+def run(net, x):
+    try:
+        return x @ x  # here
+    except RuntimeError as error:
+        raise ValueError from error
+""",
+        ["RuntimeError aten.mm.default in '' replaced", "ValueError - in '' propagated"],
+    ),
+    "an error while another is handled, which the program survives": (
+        """
+def run(net, x):
+    try:
+        try:
+            return x @ x  # here
+        except RuntimeError:
+            net.inner(x.view(4, 2))
+    except RuntimeError:
+        return net.inner(x)
+""",
+        ["RuntimeError aten.mm.default in '' replaced", "RuntimeError aten.addmm.default in 'inner.linear' suppressed"],
+    ),
+    "an error that another is said not to come from": (
+        """
+def run(net, x):
+    try:
+        return x @ x  # here
+    except RuntimeError:
+        raise ValueError from None
+""",
+        ["RuntimeError aten.mm.default in '' suppressed", "ValueError - in '' propagated"],
+    ),
+    "an error behind one that was never recorded": (
+        """
+def run(net, x):
+    try:
+        try:
+            return x @ x  # here
+        except RuntimeError as error:
+            raise KeyError from error
+    except KeyError as error:
+        raise ValueError from error
+""",
+        ["RuntimeError aten.mm.default in '' replaced", "ValueError - in '' propagated"],
+    ),
     "a generator that is closed": (
         """
 def steps(x):
@@ -211,6 +272,26 @@ def run(net, x):
         [],
     ),
 }
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions are grouped since Python 3.11")
+def test_a_group_takes_the_place_of_the_first_of_its_exceptions(tmp_path: Path) -> None:
+    code = """
+def run(net, x):
+    errors = []
+    for shape in (3, 3), (5, 5):
+        try:
+            x.view(shape)
+        except RuntimeError as error:
+            errors.append(error)
+    raise ExceptionGroup("both", errors)
+"""
+    snapshot = captured(tmp_path, code)
+    assert [(told(snapshot, diagnostic), diagnostic.cause) for diagnostic in snapshot.diagnostics] == [
+        ("RuntimeError aten.view.default in '' replaced", None),
+        ("RuntimeError aten.view.default in '' suppressed", None),
+        ("ExceptionGroup - in '' propagated", "x0"),
+    ]
 
 
 @pytest.mark.parametrize("case", DISPOSITIONS)
@@ -271,6 +352,24 @@ def test_a_fake_run_stops_at_the_operation_that_needs_values_and_keeps_what_was_
     assert place(snapshot, operation.location) == here(code)
     assert [(reason.code, reason.subject) for reason in snapshot.reasons] == [("data_dependent", operation.id)]
     assert "aten.addmm.default" in [earlier.target for earlier in snapshot.operations]
+
+
+def test_a_fake_run_that_goes_on_without_a_value_is_partial_for_it_went_another_way(tmp_path: Path) -> None:
+    code = """
+def run(net, x):
+    for one in x.unbind():
+        try:
+            one.sum().item()
+        except RuntimeError:
+            continue
+    return net.inner(x)
+"""
+    snapshot = captured(tmp_path, code, fake=True)
+    assert snapshot.termination.kind == "returned"
+    first = next(operation.id for operation in snapshot.operations if operation.status == "failed")
+    assert [(reason.code, reason.count, reason.subject) for reason in snapshot.reasons] == [
+        ("data_dependent", 2, first)
+    ]
 
 
 def test_a_fake_run_stops_at_an_operation_without_a_rule_for_fake_tensors(tmp_path: Path) -> None:

@@ -469,6 +469,8 @@ def per_channel(*names: str) -> Check:
 
     def check(call: Call) -> Found:
         data = call.tensor("input")
+        if data.is_empty:  # torch looks at nothing then
+            return
         for name in names:
             if call.is_given(name):
                 yield from equal("channels", call.tensor(name).elements, data.size(1))

@@ -20,7 +20,7 @@ const EXPLANATIONS: Record<ReasonCode, Explanation> = {
   },
   data_dependent: {
     happened: "An operation needs the values of its tensors, and fake tensors have none.",
-    missing: "Everything up to that operation is recorded; what would have run after it depends on those values.",
+    missing: "What would have run after it depends on those values; what ran in place of it may be another path.",
     todo: "Capture without --fake, on a smaller configuration if need be, or keep the model's path independent of values.",
   },
   fake_unsupported: {
