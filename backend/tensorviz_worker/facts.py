@@ -5,6 +5,7 @@
 Every event first settles the values of the one before.
 """
 
+import builtins
 import weakref
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from tensorviz_worker import tensors
 from tensorviz_worker.arguments import ArgumentEncoder, opaque
-from tensorviz_worker.budget import PER_EVENT, Budget
+from tensorviz_worker.budget import PER_DIAGNOSTIC, PER_EVENT, Budget
 from tensorviz_worker.effects import Recipe, recipe_of, written_arguments
 from tensorviz_worker.identity import TensorRef
 from tensorviz_worker.journal import quote, to_json
@@ -62,7 +63,7 @@ class Facts:
         self._call = "null"  # the innermost open call, encoded
         self._max_operations, self._max_invocations = limits.operations, limits.invocations
         self._operations = self._invocations = self._diagnostics = self._events = 0
-        self._last_failure: tuple[int, str] | None = None
+        self._failures: dict[int, tuple[str, type]] = {}
         self.register = self._registry.register
         self.gap = budget.gap
 
@@ -251,21 +252,41 @@ class Facts:
 
     def _diagnose(self, error: BaseException, operation: "str | None") -> str:
         """The record of an exception: a new one, or that of the operation it came from."""
-        last = self._last_failure
-        if operation is None and last is not None and last[0] == id(error) and _was_seen_below(error):
-            return last[1]
+        below = error.__traceback__ and error.__traceback__.tb_next
+        known = self._known(error, below) if operation is None else None
+        if known is not None:
+            return known
         name = f"x{self._diagnostics}"
         self._diagnostics += 1
-        self._last_failure = (id(error), name)
+        self._failures[id(error)] = (name, type(error))
+        self._budget.left -= PER_DIAGNOSTIC
         record = {
             "id": name,
             "exception": tensors.type_name(type(error)),
             "operation": operation,
             "invocation": self._calls[-1] if self._calls else None,
             "location": self._here() if operation else self._sources.raised(error),
+            "cause": self._cause(error),
         }
         self._write(f'{{"diagnostic":{to_json(record)}}}')
         return name
+
+    def _known(self, error: BaseException, trace: Any) -> "str | None":
+        """The record of an exception that came through one of our hooks before: an ``id()`` can be used again."""
+        name, kind = self._failures.get(id(error), (None, None))
+        return name if kind is type(error) and _passed_a_hook(trace) else None
+
+    def _cause(self, error: BaseException) -> "str | None":
+        """The record of the exception in whose place this one was raised, however many of them lie between."""
+        seen = {id(error)}
+        at = _replaced(error)
+        while at is not None and id(at) not in seen:
+            known = self._known(at, at.__traceback__)
+            if known is not None:
+                return known
+            seen.add(id(at))
+            at = _replaced(at)
+        return None
 
     def finish(self, error: "BaseException | None") -> None:
         self._values.settle()
@@ -321,9 +342,17 @@ def _without_repeated_aliases(writes: "list[Write]") -> "list[Write]":
     return kept
 
 
-def _was_seen_below(error: BaseException) -> bool:
-    """Whether the exception came through one of our hooks below this one. An ``id()`` can be used again."""
-    trace = error.__traceback__ and error.__traceback__.tb_next
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
+
+
+def _replaced(error: BaseException) -> "BaseException | None":
+    """What Python links to an exception: ``from``, or what was handled when it was raised, or the first of a group."""
+    if error.__cause__ is not None or error.__suppress_context__:
+        return error.__cause__
+    return error.exceptions[0] if isinstance(error, _GROUP) else error.__context__
+
+
+def _passed_a_hook(trace: Any) -> bool:
     while trace is not None:
         if trace.tb_frame.f_code in hooks:
             return True
