@@ -18,7 +18,6 @@ from tensorviz_worker.launch import environment
 from .recording import overloads, recorded
 from .test_soundness import ACCEPTED, SLOW, changed
 
-ORIGIN = Origin("att-0123456789abcdef", {"kind": "in_process"}, Limits(), ())
 EXECUTION = {
     "file": None,
     "target": "__main__",
@@ -33,9 +32,10 @@ HEAD = f'{{"environment":{to_json(environment())}}}\n{{"execution":{to_json(EXEC
 SCHEMAS = sorted(str(op._schema) for op in overloads(NAMES))
 
 
-def capture(journal: bytes) -> dict[str, Any]:
+def capture(journal: bytes, **limits: int) -> dict[str, Any]:
     """The capture, which ``assemble`` has checked in full."""
-    return orjson.loads(assemble(HEAD + journal, Exited(kind="exited", code=0), ORIGIN).data)
+    origin = Origin("att-0123456789abcdef", {"kind": "in_process"}, Limits(**limits), ())
+    return orjson.loads(assemble(HEAD + journal, Exited(kind="exited", code=0), origin).data)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=SLOW)
@@ -70,6 +70,14 @@ def test_of_very_many_failures_the_first_are_examined_and_the_rest_says_that_it_
     assert examined > 50
     assert all(found[:examined])
     assert not any(found[examined:])
+
+
+def test_constraints_take_no_room_that_a_capture_does_not_have() -> None:
+    journal = wrong(2)
+    size = len(orjson.dumps(capture(journal)))
+    found = [diagnostic["constraints"] for diagnostic in capture(journal, bytes=size - 1)["diagnostics"]]
+    assert None in found
+    assert any(found)
 
 
 # -- records that do not say
