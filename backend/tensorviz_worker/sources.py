@@ -48,9 +48,16 @@ class _File:
         self._lines = [] if data is None or self._is_ascii else _lines(data)
         is_bound = root == "workspace" and len(data or b"") <= _MAX_BOUND
         self._saved = SavedSource(data) if data is not None and is_bound else None
+        self._places: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
 
     def place(self, code: CodeType, instruction: int) -> "dict[str, Any]":
         """The contract's words for an instruction, or for a function's definition."""
+        known = self._places.get((id(code), instruction))
+        if known is None:  # the code is kept, so that its id() stays its own
+            known = self._places[id(code), instruction] = (code, self._find(code, instruction))
+        return known[1]
+
+    def _find(self, code: CodeType, instruction: int) -> "dict[str, Any]":
         place, binding = self._bind(code, instruction)
         column, end_column = self._utf16(place.line, place.column), self._utf16(place.end_line, place.end_column)
         if binding == "exact" and (column is None or end_column is None):
