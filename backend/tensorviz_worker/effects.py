@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 
 from tensorviz_worker.journal import quote
+from tensorviz_worker.ways import Way
 
 _DEVICE_READ = "prim.device.default"
 
@@ -14,7 +15,8 @@ class Recipe(NamedTuple):
     """``target`` is encoded. ``writes`` are the arguments that the operator may write: position and name of each.
 
     With ``training_argument``, it writes them only when the argument at that position is true. A custom operator is
-    one that torch does not bring.
+    one that torch does not bring. ``way`` is how it has to be called, if not as it is; that is asked for each
+    recording, because kernels can be added meanwhile.
     """
 
     target: str
@@ -23,6 +25,7 @@ class Recipe(NamedTuple):
     recorded: bool = True
     custom: bool = False
     training_argument: "int | None" = None
+    way: "Way | None" = None
 
 
 _STATISTICS = ("running_mean", "running_var")

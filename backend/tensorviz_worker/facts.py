@@ -22,6 +22,7 @@ from tensorviz_worker.registry import Registry
 from tensorviz_worker.sources import SourceMap
 from tensorviz_worker.tensors import untyped_storage
 from tensorviz_worker.values import Values
+from tensorviz_worker.ways import Way, way_of
 
 _HOOK_FRAMES = 3
 """Between the recorded program and the look for its place: hook, recorder, event."""
@@ -40,8 +41,9 @@ class Write(NamedTuple):
     before: str
 
 
-OpenOperation = tuple[str, "list[Write]"]
-"""The id of an operation whose kernel runs, and what it may write. A bare tuple: one is made for every operation."""
+OpenOperation = tuple[str, "list[Write]", "Way | None"]
+"""The id of an operation whose kernel runs, what it may write, and how to call it if not as it is. A bare tuple: one
+is made for every operation."""
 
 
 class Facts:
@@ -57,7 +59,8 @@ class Facts:
         self._encoder = ArgumentEncoder(self._values.reference, limits.argumentDepth, limits.argumentItems, limits.text)
         self._encode, self._scalars = self._encoder.encode, self._encoder.scalars
         self._counter = ParameterCounter(limits.parameterReads)
-        self._recipes: dict[Any, Recipe] = {}
+        self._recipes: dict[int, Recipe] = {}
+        self._kept: list[Any] = []  # operators, so that the id() above stays theirs
         self._names: dict[str, str] = {}
         self._calls: list[str] = []
         self._call = "null"  # the innermost open call, encoded
@@ -70,7 +73,7 @@ class Facts:
     # -- operations
 
     def begin(self, func: Any, args: Any, kwargs: Any) -> "OpenOperation | None":
-        recipe = self._recipes.get(func) or self._learn(func)
+        recipe = self._recipes.get(id(func)) or self._learn(func)
         if not recipe.recorded:
             return None
         values, budget, number = self._values, self._budget, self._operations
@@ -94,10 +97,10 @@ class Facts:
             f'{{"begin":{{"id":"{name}","sequence":{sequence},"target":{recipe.target},"invocation":{self._call},'
             f'"location":{place},{arguments}}}}}'
         )
-        return name, self._writes(recipe, args, kwargs) if recipe.writes else _NO_WRITES
+        return name, self._writes(recipe, args, kwargs) if recipe.writes else _NO_WRITES, recipe.way
 
     def end(self, operation: OpenOperation, output: Any) -> None:
-        name, writes = operation
+        name, writes, _ = operation
         values = self._values
         if values.unsettled:
             values.settle()
@@ -112,13 +115,14 @@ class Facts:
 
     def fail(self, operation: OpenOperation, error: BaseException) -> None:
         self._values.settle()
-        name, writes = operation
+        name, writes, _ = operation
         effects = ",".join(_effect(write, opaque(_type_of(write.ref), "failed_write")) for write in writes)
         diagnostic = self._diagnose(error, name)
         self._write(f'{{"end":{{"id":"{name}","diagnostic":"{diagnostic}","effects":[{effects}]}}}}')
 
     def _learn(self, func: Any) -> Recipe:
-        recipe = self._recipes[func] = recipe_of(func)
+        recipe = self._recipes[id(func)] = recipe_of(func)._replace(way=way_of(func))
+        self._kept.append(func)
         if recipe.recorded:
             self._write(f'{{"operator":{{"target":{recipe.target},"operatorSchema":{to_json(recipe.schema)}}}}}')
         return recipe
@@ -233,7 +237,7 @@ class Facts:
         return found if len(found) < 2 else _without_repeated_aliases(found)
 
     def _effects(self, operation: OpenOperation, output: Any) -> str:
-        name, writes = operation
+        name, writes, _ = operation
         returned: dict[int, str] = {}
         _paths_of(output, "", returned)
         texts: list[str] = []

@@ -5,20 +5,47 @@ prevented: what happens there is not seen, and the capture has to say so.
 """
 
 import _thread
+import functools
 import multiprocessing.process
 import os
 import sys
 import threading
+import types
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
+from torch.jit import _trace
+from torch.utils import _mode_utils, _python_dispatch, dlpack
 
 _is_compiling = torch.compiler.is_dynamo_compiling
-_HANDS_OUT_MEMORY = ("numpy", "__dlpack__")
-_HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY = ("data_ptr", "untyped_storage", "storage", "__setstate__")
-"""torch uses these itself; only a call from other code than torch's counts."""
+_HANDS_OUT_MEMORY = (
+    (torch.Tensor, "numpy"),
+    (torch.Tensor, "__dlpack__"),
+    (torch, "to_dlpack"),
+    (dlpack, "to_dlpack"),
+)
+_WRITES_MEMORY = tuple((torch.Tensor, name) for name in ("apply_", "map_", "map2_"))
+_HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY = tuple(
+    (torch.Tensor, name) for name in ("data_ptr", "untyped_storage", "storage", "__setstate__")
+)
+_IS_NOT_DISPATCHED = (
+    (torch.Tensor, "tolist"),
+    (torch._C, "_DisableTorchDispatch"),
+    (_python_dispatch, "_disable_current_modes"),
+    (_python_dispatch, "_pop_mode"),
+    (_python_dispatch, "_pop_mode_temporarily"),
+    (_mode_utils, "no_dispatch"),
+    (torch._ops.OpOverload, "redispatch"),
+)
+"""torch uses these two kinds itself; only a call from other code than torch's counts."""
+_TRACES = (
+    *((torch._C, name) for name in vars(torch._C) if name.startswith("_create_") and "_trac" in name),
+    *((_trace, name) for name in ("_trace_impl", "trace_module") if hasattr(_trace, name)),
+    (torch._C.ScriptModule, "_create_method_from_trace"),
+)
+"""What torch.jit.trace calls, in newer and in older torch, to run the program and to check what it made of it."""
 _ABSENT = object()
 _OTHER_THREADS = ((threading.Thread, "start"), (ThreadPoolExecutor, "submit"), (_thread, "start_new_thread"))
 _OTHER_PROCESSES = ((os, "fork"), (multiprocessing.process.BaseProcess, "start"))
@@ -34,7 +61,7 @@ class Patches:
     """Replaced attributes, with what was there: an inherited attribute is uncovered again, not copied."""
 
     def __init__(self) -> None:
-        self._saved: list[tuple[Any, str, Any]] = []
+        self._saved: list[tuple[Any, str, Any, Any]] = []
         self._on_first_compilation: Callable[[], None] | None = None
 
     def install(
@@ -42,6 +69,7 @@ class Patches:
         call: "Callable[..., Any]",
         notice: "Callable[[str], None]",
         on_swap: "Callable[[Any, Any], None]",
+        unwatched: "Callable[..., Any]",
         is_citable: "Callable[[Any], bool]",
     ) -> None:
         """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code not of torch.
@@ -49,37 +77,48 @@ class Patches:
         ``notice(reason)`` is told what happens where it cannot be seen, with the contract's reason code.
         """
 
+        self._on_replaced = lambda: notice("unobserved_call")
+
         def watch(owner: Any, name: str, reason: str, counts: "Callable[[Any], bool]" = _always) -> None:
-            self._replace(owner, name, _noticed(getattr(owner, name), lambda: notice(reason), counts))
+            self._replace(owner, name, _Noticed(getattr(owner, name), lambda: notice(reason), counts))
 
         self._replace(torch.nn.Module, "__call__", _calling(torch.nn.Module.__call__, call))
         self._replace(torch.utils, "swap_tensors", _before(torch.utils.swap_tensors, on_swap))
+        for owner, name in _TRACES:
+            self._replace(owner, name, _around(getattr(owner, name), unwatched))
         for owner, name in _OTHER_THREADS:
             watch(owner, name, "unobserved_thread")
         for owner, name in _OTHER_PROCESSES:
             if hasattr(owner, name):
                 watch(owner, name, "unobserved_process")
-        for name in _HANDS_OUT_MEMORY:
-            watch(torch.Tensor, name, "escaped_storage")
-        for name in _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY:
-            watch(torch.Tensor, name, "escaped_storage", is_citable)
+        for owner, name in _HANDS_OUT_MEMORY:
+            watch(owner, name, "escaped_storage")
+        for owner, name in _WRITES_MEMORY:
+            watch(owner, name, "unobserved_write")
+        for owner, name in _HANDS_OUT_MEMORY_IF_CALLED_DIRECTLY:
+            watch(owner, name, "escaped_storage", is_citable)
+        for owner, name in _IS_NOT_DISPATCHED:
+            watch(owner, name, "unobserved_operation", is_citable)
         graph = _compiled_graph()
         self._on_first_compilation = None if graph is not None else lambda: notice("compiled_region")
         if graph is not None:
             watch(graph, "__call__", "compiled_region")
 
     def remove(self) -> None:
-        if self._on_first_compilation is not None and _compiled_graph() is not None:
+        """What the program has put in the place of ours meanwhile stays there."""
+        if self._on_first_compilation is not None and _has_compiled():
             self._on_first_compilation()  # it was during the recording
         while self._saved:
-            owner, name, before = self._saved.pop()
-            if before is _ABSENT:
+            owner, name, before, ours = self._saved.pop()
+            if owner.__dict__.get(name) is not ours:
+                self._on_replaced()
+            elif before is _ABSENT:
                 delattr(owner, name)
             else:
                 setattr(owner, name, before)
 
     def _replace(self, owner: Any, name: str, value: Any) -> None:
-        self._saved.append((owner, name, owner.__dict__.get(name, _ABSENT)))
+        self._saved.append((owner, name, owner.__dict__.get(name, _ABSENT), value))
         setattr(owner, name, value)
 
 
@@ -90,6 +129,13 @@ def _compiled_graph() -> Any:
         if found is not None:
             return found
     return None
+
+
+def _has_compiled() -> bool:
+    """Whether inductor, which is loaded by any use of torch.compile, has made or found a graph in this process."""
+    metrics, counted = sys.modules.get("torch._inductor.metrics"), sys.modules.get("torch._dynamo.utils")
+    made = getattr(metrics, "generated_kernel_count", 0)
+    return _compiled_graph() is not None and bool(made or getattr(counted, "counters", {}).get("inductor"))
 
 
 def leave_uncompiled(code: Any, below: bool = False) -> None:
@@ -112,17 +158,39 @@ def _calling(original: Any, call: "Callable[..., Any]") -> Any:
         return call(original, module, args, kwargs)
 
     leave_uncompiled(calling.__code__)
-    return calling
+    return functools.update_wrapper(calling, original)
 
 
-def _noticed(original: Any, notice: "Callable[[], None]", counts: "Callable[[Any], bool]") -> Any:
-    def noticing(*args: Any, **kwargs: Any) -> Any:
-        if not _is_compiling() and counts(sys._getframe(1).f_code):
-            notice()
-        return original(*args, **kwargs)
+class _Noticed:
+    """Stands in for a function: where a program looks functions up in a table of its own, it is that function."""
 
-    leave_uncompiled(noticing.__code__)
-    return noticing
+    def __init__(self, original: Any, notice: "Callable[[], None]", counts: "Callable[[Any], bool]") -> None:
+        functools.update_wrapper(self, original)
+        self._original, self._notice, self._counts = original, notice, counts
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not _is_compiling() and self._counts(sys._getframe(1).f_code):
+            self._notice()
+        return self._original(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self._original == other
+
+    def __hash__(self) -> int:
+        return hash(self._original)
+
+
+leave_uncompiled(_Noticed.__call__.__code__)
+
+
+def _around(original: Any, call: "Callable[..., Any]") -> Any:
+    def around(*args: Any, **kwargs: Any) -> Any:
+        return call(original, args, kwargs)
+
+    return functools.update_wrapper(around, original)
 
 
 def _before(original: Any, step: "Callable[[Any, Any], None]") -> Any:

@@ -11,17 +11,25 @@ the first one ends the recording with a reason, and the program goes on.
 """
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    _get_current_dispatch_mode_stack,
+    _pop_mode,
+    _push_mode,
+)
 
 from tensorviz_worker import facts
 from tensorviz_worker.budget import Budget, Limits
 from tensorviz_worker.facts import Facts
 from tensorviz_worker.patches import Patches, leave_uncompiled
 from tensorviz_worker.sources import SourceMap
+from tensorviz_worker.ways import call
 
+_get_ident = threading.get_ident
 _function_modes = torch._C._len_torch_function_stack
 _patches = Patches()
 _recorders: "dict[int, Recorder]" = {}
@@ -49,16 +57,17 @@ class _Mode(TorchDispatchMode):
         if kwargs is None:
             kwargs = {}
         recorder = self._recorder
-        if recorder.idle or _function_modes():
+        if recorder.idle or _get_ident() != recorder.thread or _function_modes():
             return self._guarded(func, args, kwargs)
         try:
             operation = recorder.begin(func, args, kwargs)
         except Exception as error:
             operation = recorder.break_off(error)
         if operation is None:
-            return func(*args, **kwargs)
+            return call(func, args, kwargs)
+        way = operation[2]
         try:
-            output = func(*args, **kwargs)
+            output = func(*args, **kwargs) if way is None else way(func, args, kwargs)
         except BaseException as error:
             recorder.guarded(recorder.facts.fail, operation, error)
             raise
@@ -72,19 +81,19 @@ class _Mode(TorchDispatchMode):
     def _guarded(self, func: Any, args: Any, kwargs: Any) -> Any:
         guarded = self._recorder.guarded
         operation = guarded(self._recorder.begin, func, args, kwargs)
-        if operation is None:
-            return func(*args, **kwargs)
         try:
-            output = func(*args, **kwargs)
+            output = call(func, args, kwargs)
         except BaseException as error:
-            guarded(self._recorder.facts.fail, operation, error)
+            if operation is not None:
+                guarded(self._recorder.facts.fail, operation, error)
             raise
-        guarded(self._recorder.end, operation, output)
+        if operation is not None:
+            guarded(self._recorder.end, operation, output)
         return output
 
 
 def _call(original: Any, module: Any, args: Any, kwargs: Any) -> Any:
-    recorder = _recorders.get(threading.get_ident())
+    recorder = _recorders.get(_get_ident())
     token = recorder.guarded(recorder.facts.enter, module, args, kwargs) if recorder is not None else None
     if recorder is None or token is None:
         return original(module, *args, **kwargs)
@@ -97,15 +106,39 @@ def _call(original: Any, module: Any, args: Any, kwargs: Any) -> Any:
     return output
 
 
+def _unwatched(original: Any, args: Any, kwargs: Any) -> Any:
+    """torch cannot trace (torch.jit.trace) under a mode: a number would be taken for a tensor, and end the program."""
+    recorder = _recorders.get(_get_ident())
+    return original(*args, **kwargs) if recorder is None else recorder.unwatched(original, args, kwargs)
+
+
+def _take_off(mode: _Mode) -> "list[TorchDispatchMode] | None":
+    """Takes our mode off, wherever it lies among the program's. Those above it, or None when it was not there."""
+    stack = _get_current_dispatch_mode_stack()
+    if not any(found is mode for found in stack):
+        return None
+    above = stack[stack.index(mode) + 1 :]
+    _under(above, lambda: mode.__exit__(None, None, None))
+    return above
+
+
+def _under(above: "list[TorchDispatchMode]", step: "Callable[[], Any]") -> None:
+    for _ in above:
+        _pop_mode()
+    step()
+    for mode in above:
+        _push_mode(mode)
+
+
 def _forget(*swapped: Any) -> None:
     """torch swaps two tensors only when nobody has a weak reference to either."""
-    recorder = _recorders.get(threading.get_ident())
+    recorder = _recorders.get(_get_ident())
     if recorder is not None:
         recorder.guarded(recorder.facts.forget, *swapped)
 
 
 def _notice(reason: str) -> None:
-    recorder = _recorders.get(threading.get_ident())
+    recorder = _recorders.get(_get_ident())
     if recorder is not None:
         recorder.guarded(recorder.facts.gap, reason)
 
@@ -125,29 +158,44 @@ class Recorder:
         self.begin, self.end = self.facts.begin, self.facts.end
         self._mode = _Mode(self)
         self.idle = False
-        self._thread = 0
+        self.thread = _get_ident()
+        self._other_threads = False
         self.failure: BaseException | None = None
 
     def start(self) -> None:
         """Raises RuntimeError when this thread is being recorded already."""
-        self._thread = threading.get_ident()
-        if self._thread in _recorders:
+        self.thread = _get_ident()
+        if self.thread in _recorders:
             raise RuntimeError("this thread is being recorded already; one recording at a time")
         if not _recorders:
-            _patches.install(_call, _notice, _forget, self.sources.is_citable)
-        _recorders[self._thread] = self
+            _patches.install(_call, _notice, _forget, _unwatched, self.sources.is_citable)
+        _recorders[self.thread] = self
         self._mode.__enter__()
 
     def stop(self, error: "BaseException | None" = None) -> None:
         """Ends the recording; ``error`` is the exception that ended the program, if one did."""
-        self._mode.__exit__(None, None, None)
+        was_on = _take_off(self._mode) is not None
         if len(_recorders) == 1:
             _patches.remove()
-        del _recorders[self._thread]
+        del _recorders[self.thread]
+        if not was_on:
+            self.guarded(self.facts.gap, "unobserved_operation")
+        if self._other_threads:
+            self.guarded(self.facts.gap, "unobserved_thread")
         self.guarded(self.facts.finish, error)
         if self.failure is not None:
             self.facts.finish_broken(type(self.failure))
         self.facts.forget_all()
+
+    def unwatched(self, original: Any, args: Any, kwargs: Any) -> Any:
+        self.guarded(self.facts.gap, "unobserved_operation")
+        above, self.idle = _take_off(self._mode), True
+        try:
+            return original(*args, **kwargs)
+        finally:
+            if above is not None:
+                _under(above, self._mode.__enter__)
+            self.idle = self.failure is not None
 
     def describe(self, root: Any) -> None:
         """Registers a module and all below it before it is first called."""
@@ -155,6 +203,9 @@ class Recorder:
 
     def guarded(self, step: Any, *arguments: Any) -> Any:
         """One step of the recording. None when there is nothing to record, or nothing more."""
+        if _get_ident() != self.thread:  # torch takes our mode to some of its own threads
+            self._other_threads = True
+            return None
         if self.idle:
             return None
         self.idle = True  # what we read may come back to us, as the attributes of some tensor subclasses do

@@ -3,6 +3,7 @@
 import weakref
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from tensorviz_worker import modules, tensors
@@ -50,7 +51,7 @@ class Registry:
         self._count += 1
         self._modules[id(module)] = (weakref.ref(module), name)
         self._budget.left -= PER_MODULE
-        training = "true" if getattr(module, "training", False) is True else "false"
+        training = "true" if _is_training(module) else "false"
         definition = self._definition(type(module))
         self._budget.write(f'{{"module":{{"id":"{name}","definition":"{definition}","training":{training}}}}}')
         return name
@@ -73,6 +74,13 @@ class Registry:
         named = '"object":null,"value":null' if ref is None else f'"object":"t{ref.object}","value":"{ref.value}"'
         reason = "" if missing is None else f',"unavailable":"{missing}"'
         self._budget.write(f'{{"state":{{"kind":"{kind}",{named},"paths":{paths}{reason}}}}}')
+
+
+def _is_training(module: Any) -> bool:
+    """Read as stored: a model may make ``training`` a property. A scripted module stores it in C++."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return getattr(module, "training", False) is True
+    return object.__getattribute__(module, "__dict__").get("training") is True
 
 
 def _registered(root: str, paths: "list[str]") -> str:

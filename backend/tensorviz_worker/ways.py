@@ -25,7 +25,7 @@ _CASTS_INSIDE = "aten::_trilinear"
 
 def way_of(func: Any) -> "Way | None":
     """None for nearly every operator, which is called as it is."""
-    if not isinstance(func, torch._ops.OpOverload) or func.namespace == "prim":
+    if not isinstance(func, torch._ops.OpOverload) or not _computes_tensors(func._schema):
         return None
     name = func.name()
     if name.startswith(_COUNT_INSIDE):
@@ -33,7 +33,19 @@ def way_of(func: Any) -> "Way | None":
     if name == _CASTS_INSIDE:
         return _below_autograd
     has_own = functools.partial(_C._dispatch_has_kernel_for_dispatch_key, name)
-    return None if any(map(has_own, _AUTOGRAD)) or all(map(has_own, _AUTOCAST)) else _as_found
+    if any(map(has_own, _AUTOGRAD)) or all(map(has_own, _AUTOCAST)):
+        return None
+    return _whole if func.namespace == "aten" else _as_found
+
+
+def _computes_tensors(schema: Any) -> bool:
+    """Not so the questions about sizes and devices, which subclasses answer, and which torch asks in another state."""
+    return schema.is_mutable or any("Tensor" in str(returned.type) for returned in schema.returns)
+
+
+def call(func: Any, args: Any, kwargs: Any) -> Any:
+    way = way_of(func)
+    return func(*args, **kwargs) if way is None else way(func, args, kwargs)
 
 
 def _as_found(func: Any, args: Any, kwargs: Any) -> Any:
@@ -42,6 +54,11 @@ def _as_found(func: Any, args: Any, kwargs: Any) -> Any:
         exclude = _C._dispatch_tls_local_exclude_set()
     with _C._ForceDispatchKeyGuard(include, exclude):
         return func(*args, **kwargs)
+
+
+def _whole(func: Any, args: Any, kwargs: Any) -> Any:
+    """torch's own operators that are composed of others reach a mode whole in inference mode, or below autograd."""
+    return _as_found(func, args, kwargs) if torch.is_inference_mode_enabled() else func(*args, **kwargs)
 
 
 def _below_autograd(func: Any, args: Any, kwargs: Any) -> Any:

@@ -195,7 +195,7 @@ def test_a_later_failure_is_not_blamed_on_an_operation_that_the_model_survived()
     with pytest.raises(AssertionError, match="later"), tensorviz.record(model) as run:
         model(x)
     survived, final = run.snapshot.diagnostics
-    assert (survived.exception, survived.disposition) == ("builtins.RuntimeError", "suppressed")
+    assert (survived.exception, survived.disposition) == ("builtins.RuntimeError", "replaced")
     assert (final.exception, final.disposition, final.operation) == ("builtins.AssertionError", "propagated", None)
     assert [(reason.code, reason.subject) for reason in run.snapshot.reasons] == [("run_failed", "c0")]
 
