@@ -185,12 +185,12 @@ def _grown(inner: st.SearchStrategy[Texts]) -> st.SearchStrategy[Texts]:
 
     def after(form: str, of: Texts, *rest: Texts) -> Texts:
         text = form.format(f"({of[0]})", *(item[0] for item in rest))
-        is_named_later = "\n" in of[0] and form.startswith("{}.")
-        return text, (
-            *of[1],
-            *(part for item in rest for part in item[1]),
-            text.removeprefix(f"({of[0]})." * is_named_later),
-        )
+        own = text
+        if "\n" in of[0] and form.startswith("{}."):  # a call of a method starts at its name, if that is on a later line
+            own = text.removeprefix(f"({of[0]}).")
+        elif "\n" in of[0] and form.startswith("{}(") and of[0].endswith(".T"):
+            own = text[len(of[0]) :]
+        return text, (*of[1], *(part for item in rest for part in item[1]), own)
 
     return st.one_of(
         st.builds(binary, st.sampled_from([" + ", "@", "  <\\\n"]), inner, inner),
