@@ -39,13 +39,13 @@ Way = tuple[int, ...]
 
 
 class _File:
-    """A cited file, read once: its digest, its lines where columns need them, its code if it is the workspace's."""
+    """A cited file, read once: its digest, its bytes where columns need them, its code if it is the workspace's."""
 
     def __init__(self, root: str, path: str) -> None:
         data = _read(path)
         self.digest = None if data is None else hashlib.sha256(data).hexdigest()
         self._is_ascii = data is not None and data.isascii()
-        self._lines = [] if data is None or self._is_ascii else _lines(data)
+        self._data = b"" if data is None or self._is_ascii else data
         is_bound = root == "workspace" and len(data or b"") <= _MAX_BOUND
         self._saved = SavedSource(data) if data is not None and is_bound else None
         self._places: dict[tuple[int, int], tuple[CodeType, dict[str, Any]]] = {}
@@ -81,9 +81,10 @@ class _File:
         """None for a column that is unknown, or that the saved file does not have."""
         if self._is_ascii:
             return column
-        if line is None or column is None or not 0 < line <= len(self._lines):
+        lines = _lines(self._data)
+        if line is None or column is None or not 0 < line <= len(lines):
             return None
-        head = self._lines[line - 1].encode()[:column]
+        head = lines[line - 1].encode()[:column]
         try:
             return len(head.decode().encode("utf-16-le")) // 2 if len(head) == column else None
         except UnicodeDecodeError:
@@ -309,8 +310,9 @@ def _read(path: str) -> "bytes | None":
     return data if len(data) <= _MAX_SOURCE else None
 
 
+@functools.lru_cache(maxsize=2)
 def _lines(data: bytes) -> "list[str]":
-    """Lines as the interpreter counts them, whatever the file's encoding."""
+    """Lines as the interpreter counts them, whatever the file's encoding. Of many files they would take much memory."""
     try:
         return importlib.util.decode_source(data).split("\n")
     except (SyntaxError, ValueError):
