@@ -79,12 +79,15 @@ def chain(diagnostics: Sequence[Json], last: str) -> Iterator[Json]:
 def reason(diagnostics: Sequence[Json], last: str, missing: set[str]) -> tuple[str, str | None]:
     """The code for a run that this exception ended, and the operation, or the call, that it came from.
 
-    ``missing`` are the other reasons of the capture: that a fake run lacks values is one only there.
+    ``missing`` are the other reasons of the capture: that a fake run lacks values is one only there, and then it counts
+    however often the program raised another exception in its place.
     """
-    linked = list(chain(diagnostics, last))
-    codes = [code for item in linked if (code := _WITHOUT_VALUES.get(item["exception"])) in missing]
-    blamed = [item["operation"] for item in linked if item["operation"]] or [linked[0]["invocation"]]
-    return (codes[-1] if codes else None) or "run_failed", blamed[-1]
+    for item in reversed(list(chain(diagnostics, last))):
+        code = _WITHOUT_VALUES.get(item["exception"])
+        if code in missing and code is not None:
+            return code, item["operation"]
+    ended = diagnostics[int(last[1:])]
+    return "run_failed", ended["operation"] or ended["invocation"]
 
 
 def without_values(diagnostics: Sequence[Json]) -> dict[str, list[str]]:

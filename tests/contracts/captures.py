@@ -236,7 +236,7 @@ def replaced_failure() -> Json:
     second = b.diagnostic(None, "propagated", exception="builtins.ValueError", cause=first)
     b.leave_failed(second)
     b.document["termination"] = {"kind": "raised", "diagnostic": second}
-    b.partial("run_failed", name)
+    b.partial("run_failed", "c0")
     return b.finish()
 
 

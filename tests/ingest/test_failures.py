@@ -73,7 +73,7 @@ REASONS = {
     "an assertion of the program's": (("builtins.ValueError",), {}, ("run_failed", "c0")),
     "values that a fake run lacks": ((ITEM,), {}, ("data_dependent", "o0")),
     "an operation without a fake rule": ((NO_RULE,), {}, ("fake_unsupported", "o0")),
-    "a failure that was replaced": (("builtins.RuntimeError", "builtins.ValueError"), {1: 0}, ("run_failed", "o0")),
+    "a failure that was replaced": (("builtins.RuntimeError", "builtins.ValueError"), {1: 0}, ("run_failed", "c0")),
     "such values behind another exception": ((ITEM, "builtins.ValueError"), {1: 0}, ("data_dependent", "o0")),
     "a failure that was survived before": (("builtins.RuntimeError", "builtins.ValueError"), {}, ("run_failed", "c0")),
     "a forged cause of itself": (("builtins.ValueError",), {0: 0}, ("run_failed", "c0")),

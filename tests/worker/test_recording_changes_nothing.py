@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
+from torch._C import _len_torch_dispatch_stack
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode
 
 import tensorviz
 
@@ -513,6 +514,97 @@ def test_module_calls_are_torchs_own_again_after_the_recording() -> None:
         raise RuntimeError("stop")
     assert nn.Module.__call__ is before
     assert _get_current_dispatch_mode() is None
+
+
+def test_functions_that_the_program_keeps_in_a_table_are_found_there() -> None:
+    handled = {torch.Tensor.numpy: "numpy", torch.Tensor.data_ptr: "pointer", torch.Tensor.tolist: "list"}
+
+    class Handles(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return handled[func] if func in handled else super().__torch_function__(func, types, args, kwargs or {})
+
+    def forward(x: torch.Tensor) -> list[Any]:
+        own = x.as_subclass(Handles)
+        return [own.numpy(), own.data_ptr(), own.tolist(), nn.Module.__call__.__name__, torch.Tensor.numpy.__name__]
+
+    model, x = Refuses(lambda x: forward(x)), torch.ones(2)
+    assert tensorviz.capture(model, x).result == model(x)
+
+
+def test_a_mode_that_the_program_leaves_on_stays_on_and_ours_does_not() -> None:
+    mode = Counting()
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        mode.__enter__()
+        return x.sin()
+
+    try:
+        assert tensorviz.capture(Refuses(forward), torch.ones(2)).status == "complete"
+        assert _get_current_dispatch_mode() is mode
+        assert _len_torch_dispatch_stack() == 1
+    finally:
+        mode.__exit__(None, None, None)
+
+
+def test_a_program_that_takes_our_mode_off_goes_on_and_the_capture_says_so() -> None:
+    mode = Counting()
+    mode.__enter__()
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        mode.__exit__(None, None, None)  # which takes off the mode on top, ours
+        return x.sin()
+
+    try:
+        run = tensorviz.capture(Refuses(forward), torch.ones(2))
+    finally:
+        while _len_torch_dispatch_stack():
+            _pop_mode()
+    assert run.error is None
+    assert [reason.code for reason in run.snapshot.reasons] == ["unobserved_operation"]
+    assert tensorviz.capture(nn.Identity(), torch.ones(1)).status == "complete"
+
+
+def test_a_module_call_that_the_program_puts_in_place_of_ours_stays_in_place() -> None:
+    before = nn.Module.__call__
+
+    def mine(module: Any, *args: Any, **kwargs: Any) -> Any:
+        return module.forward(*args, **kwargs)
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        nn.Module.__call__ = mine  # type: ignore[method-assign]
+        return nn.Identity()(x)
+
+    try:
+        run = tensorviz.capture(Refuses(forward), torch.ones(2))
+        assert nn.Module.__call__ is mine
+    finally:
+        nn.Module.__call__ = before  # type: ignore[method-assign]
+    assert [reason.code for reason in run.snapshot.reasons] == ["unobserved_call"]
+
+
+def test_casts_gradients_and_version_counts_inside_operators_are_the_programs() -> None:
+    def forward(x: torch.Tensor) -> list[Any]:
+        leaf = x.clone().requires_grad_()
+        y = leaf.exp()
+        torch._foreach_add_([y.detach()], 1.0)  # pyright: ignore[reportPrivateImportUsage]
+        with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+            product = torch.einsum("ij,jk->ik", x, x)
+        return [product.dtype, y._version]
+
+    x = torch.ones(2, 2)
+    model = Refuses(forward)
+    assert tensorviz.capture(model, x).result == model(x) == [torch.bfloat16, 1]
+
+
+def test_a_model_whose_training_flag_cannot_be_asked_is_recorded() -> None:
+    class Evasive(nn.Module):
+        training = property(lambda self: 1 / 0, lambda self, value: None)  # type: ignore[assignment]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1
+
+    assert tensorviz.capture(Evasive(), torch.ones(2)).status == "complete"
 
 
 # -- the result that the caller holds
