@@ -186,7 +186,9 @@ def _grown(inner: st.SearchStrategy[Texts]) -> st.SearchStrategy[Texts]:
     def after(form: str, of: Texts, *rest: Texts) -> Texts:
         text = form.format(f"({of[0]})", *(item[0] for item in rest))
         own = text
-        if "\n" in of[0] and form.startswith("{}."):  # a call of a method starts at its name, if that is on a later line
+        if "\n" in of[0] and form.startswith(
+            "{}."
+        ):  # a call of a method starts at its name, if that is on a later line
             own = text.removeprefix(f"({of[0]}).")
         elif "\n" in of[0] and form.startswith("{}(") and of[0].endswith(".T"):
             own = text[len(of[0]) :]
@@ -705,11 +707,13 @@ def test_a_capture_whose_places_do_not_fit_is_partial_and_whole_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = "".join(f"        x = x + {number}\n" for number in range(300))
+    lines = "        x = next_of(x)\n" * 300  # three places each: the sum, and the calls in which it is made
     net = load(
-        tmp_path, f"from torch import nn\nclass Net(nn.Module):\n    def forward(self, x):\n{lines}        return x\n"
+        tmp_path,
+        f"from torch import nn\ndef one_more(x):\n    return x + 1\ndef next_of(x):\n    return one_more(x)\n"
+        f"class Net(nn.Module):\n    def forward(self, x):\n{lines}        return x\n",
     )
-    run = tensorviz.capture(net.Net(), torch.ones(2), limits=Limits(bytes=400_000))
+    run = tensorviz.capture(net.Net(), torch.ones(2), limits=Limits(bytes=320_000))
     snapshot = run.snapshot
     assert [(reason.code, reason.count) for reason in snapshot.reasons] == [("location_limit", 1)]
     assert len(snapshot.operations) == 300
