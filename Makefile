@@ -10,6 +10,7 @@ DEMO ?= open
 DEMO_FILE ?= examples/gpt.py
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
+ZOO_ARGS ?=
 BENCH_ARGS ?=
 
 CHECKS := check-format check-lint check-types check-imports check-contracts check-web check-locks
@@ -21,7 +22,7 @@ help:
 	@echo 'make demo    capture an example model and open it in the browser (DEMO_ARGS=--no-browser)'
 	@echo 'make test    run every test; make test PYTEST_ARGS="-k worker" runs some'
 	@echo 'make check   formatting, lint, types, import rules, generated files, lock files'
-	@echo 'make zoo     record and replay some 200 models and programs (minutes), write docs/zoo.md'
+	@echo 'make zoo     record and replay some 200 models and programs (minutes), write docs/zoo.md (ZOO_ARGS="--family NAME", or --help)'
 	@echo 'make format  format the Python code and apply the safe lint fixes'
 	@echo 'make bench   measure what recording costs, ours and others (BENCH_ARGS="--quick", or --help)'
 	@echo 'make wheel   build dist/*.whl, with the viewer inside'
@@ -43,7 +44,7 @@ test: python
 
 zoo: python
 	@$(PYTHON) tools/setup.py zoo
-	cd tests && ../$(BIN)/python -m zoo
+	@cd tests && ../$(BIN)/python -m zoo $(ZOO_ARGS)
 
 check: python
 	@$(PYTHON) tools/setup.py check

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 # As torch has them: while a recording runs, others stand in their place.
 _data_ptr = Tensor.data_ptr
+_tolist = Tensor.tolist
 _untyped_storage = Tensor.untyped_storage
 
 _COMPRESSED = {
@@ -67,11 +68,15 @@ def is_strided(tensor: Tensor) -> bool:
 
 
 def _shape(tensor: Tensor) -> tuple[int | str, ...]:
-    """A nested tensor of the older kind and a parameter without a value refuse to tell one."""
-    try:
-        return _numbers(tensor.shape)
-    except RuntimeError:
-        return ("unknown",)
+    if is_nested_list(tensor):
+        columns = _tolist(tensor._nested_tensor_size().t())
+        return (len(columns[0]), *(sizes[0] if len({*sizes}) == 1 else "*" for sizes in columns))
+    return ("unknown",) if is_lazy(tensor) else _numbers(tensor.shape)
+
+
+def is_nested_list(tensor: Tensor) -> bool:
+    """The older kind of nested tensor, which has no shape of its own."""
+    return tensor.is_nested and tensor.layout is torch.strided
 
 
 def storage(tensor: Tensor) -> torch.UntypedStorage | None:
@@ -116,7 +121,7 @@ def _parts(tensor: Tensor) -> Iterator[Tensor]:
         yield from (getattr(tensor, name)() for name in _COMPRESSED[tensor.layout])
     elif tensor.layout is not torch.strided:
         yield tensor.to_dense()
-    elif tensor.is_nested:
+    elif is_nested_list(tensor):
         yield from (tensor._nested_tensor_size(), *tensor.unbind())
     elif tensor.is_quantized:
         yield from (tensor.int_repr(), *_scales(tensor))

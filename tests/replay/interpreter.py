@@ -24,7 +24,7 @@ from tensorviz.contracts.arguments import (
 from tensorviz.contracts.capture import CaptureSnapshot, Effect, Invocation, Operation, Value
 from worker.reading import values
 
-from .bits import Facts, digest, facts, laid_on, memory_size, settle_memory, storage
+from .bits import Facts, digest, facts, is_nested_list, laid_on, memory_size, settle_memory, storage
 from .trees import Differs, tensors_of, value_of
 from .witness import Ambient, Kept, Path, Seen, Step
 
@@ -115,7 +115,7 @@ class Interpreter:
         self._places = Pairs("memory")
         self._names = Pairs("size")
         self._current: dict[str, str] = {}
-        self._symbols: dict[str, Any] = {}
+        self._symbols: dict[Any, Any] = {}
         self._handles: list[Any] = []
         self.tensors: dict[str, Tensor] = {}
 
@@ -272,9 +272,8 @@ class Interpreter:
 
     def _bind(self, value: Value, tensor: Tensor) -> None:
         self.tensors[value.object] = tensor
-        for name, size in zip(value.shape, tensor.shape, strict=False):
-            if isinstance(name, str):
-                self._symbols[name] = size
+        if not is_nested_list(tensor):
+            self._symbols.update((name, size) for name, size in zip(value.shape, tensor.shape, strict=False))
 
     def _use(self, value: Value) -> None:
         """A reference means the newest value of its object, and an input or a state is the one of that name."""

@@ -103,8 +103,8 @@ def watch(block: Callable[[], Any], model: nn.Module | None = None, call: tuple[
 
 def named_state(module: nn.Module, path: Names = (), above: tuple[int, ...] = ()) -> Iterator[tuple[str, Tensor]]:
     """Parameters and buffers under every path that registers them; a module that contains itself is entered once."""
-    for own in (module.__dict__["_parameters"], module.__dict__["_buffers"]):
+    for own in (module._parameters, module._buffers):
         yield from ((".".join((*path, name)), tensor) for name, tensor in own.items() if tensor is not None)
-    for name, child in module.__dict__["_modules"].items():
+    for name, child in module._modules.items():
         if child is not None and id(child) not in above:
             yield from named_state(child, (*path, name), (*above, id(module)))

@@ -1,12 +1,11 @@
 """Records and replays every model of the zoo, prints the table and writes docs/zoo.md. `make zoo` runs it.
 
-    python -m zoo [--family NAME ...]     some families: the table is printed and not written
+    python -m zoo [--family NAME ...]     some families alone: what the document says of the others stays
 
 Each family runs in a process of its own, with bounded memory; a model that takes its process down is a row too.
 """
 
 import argparse
-import importlib
 import json
 import os
 import subprocess
@@ -16,25 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from zoo.examination import Row, row_of
-from zoo.table import DOCUMENT, document, line, summary
+from zoo.families import FAMILIES, entries_of
+from zoo.table import DOCUMENT, document, line, summary, tables, written
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
-FAMILIES = (
-    "decoders",
-    "mixtures",
-    "state_spaces",
-    "encoders",
-    "encoder_decoders",
-    "vision",
-    "audio",
-    "timm_models",
-    "tensor_programs",
-    "kind_programs",
-    "training_programs",
-    "derivative_programs",
-    "examples",
-)
 PYTHON = {"timm_models": os.environ.get("TENSORVIZ_ZOO_PYTHON") or str(ROOT / ".venv-zoo/bin/python")}
 QUIET = {**os.environ, "TRANSFORMERS_VERBOSITY": "error", "HF_HUB_OFFLINE": "1"}
 SECONDS = 600
@@ -44,7 +29,7 @@ BYTES = 8 * 2**30
 def rows(family: str) -> Iterator[Row]:
     """The rows of a family. A process that ends early is replaced by one that goes on after the model it ended at."""
     done = 0
-    entries = importlib.import_module(f"zoo.families.{family}").ENTRIES
+    entries = entries_of(family)
     while done < len(entries):
         command = [PYTHON.get(family, sys.executable), "-m", "zoo", "--child", family, str(done)]
         with subprocess.Popen(command, cwd=TESTS, env=QUIET, stdout=subprocess.PIPE, text=True) as process:
@@ -73,7 +58,7 @@ def child(family: str, start: int) -> None:
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     out, sys.stdout = sys.stdout, sys.stderr
-    for entry in importlib.import_module(f"zoo.families.{family}").ENTRIES[start:]:
+    for entry in entries_of(family)[start:]:
         print(json.dumps(asdict(row_of(entry))), file=out, flush=True)
 
 
@@ -90,10 +75,10 @@ def main() -> int:
         for row in rows(family):
             found.append(row)
             print(line(row), flush=True)
-    if not chosen.family:
-        DOCUMENT.write_text(document(found))
+    kept = written() if chosen.family else {}
+    DOCUMENT.write_text(document(kept | tables(found)))
     failures = [row for row in found if row.failure]
-    print(summary(found))
+    print(summary(tables(found)))
     for row in failures:
         print(f"zoo: {row.name} {row.failure}", file=sys.stderr)
     return bool(failures)

@@ -1,16 +1,14 @@
 """A part of the zoo: some models of each kind, and every program. `make zoo` does it all."""
 
-import importlib
 import re
 from collections.abc import Iterator
 
 import pytest
 import torch
 
-from zoo.__main__ import FAMILIES
 from zoo.architecture import Entry, Program
 from zoo.examination import row_of
-from zoo.families import derivative_programs, kind_programs, tensor_programs, training_programs
+from zoo.families import FAMILIES, entries_of
 from zoo.table import DOCUMENT, entry
 
 MODELS = (
@@ -27,16 +25,11 @@ MODELS = (
     "CLIPModel",
     "WhisperForConditionalGeneration",
 )
-PROGRAMS = (
-    *tensor_programs.ENTRIES,
-    *kind_programs.ENTRIES,
-    *training_programs.ENTRIES,
-    *derivative_programs.ENTRIES,
-)
+PROGRAMS = [item for family in FAMILIES if family.endswith("_programs") for item in entries_of(family)]
 
 
 def all_entries() -> list[Entry]:
-    return [item for family in FAMILIES for item in importlib.import_module(f"zoo.families.{family}").ENTRIES]
+    return [item for family in FAMILIES for item in entries_of(family)]
 
 
 @pytest.fixture(autouse=True)
