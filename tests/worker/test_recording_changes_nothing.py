@@ -572,14 +572,14 @@ def test_a_module_call_that_the_program_puts_in_place_of_ours_stays_in_place() -
         return module.forward(*args, **kwargs)
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        nn.Module.__call__ = mine  # type: ignore[method-assign]
+        nn.Module.__call__ = mine
         return nn.Identity()(x)
 
     try:
         run = tensorviz.capture(Refuses(forward), torch.ones(2))
         assert nn.Module.__call__ is mine
     finally:
-        nn.Module.__call__ = before  # type: ignore[method-assign]
+        nn.Module.__call__ = before
     assert [reason.code for reason in run.snapshot.reasons] == ["unobserved_call"]
 
 
