@@ -13,6 +13,7 @@ import torch
 from bench.case import Process, describe, serve
 from bench.models import MODELS, Case, build
 from bench.peers import PEERS, Counting
+from bench.results import results
 from bench.targets import targets
 
 from bench import report
@@ -100,6 +101,17 @@ def test_a_failure_is_named_once_for_all_the_models_that_it_hits() -> None:
     failing = measured(failure="RuntimeError: no")
     cases = [case(**BASELINES, export=failing), case(**BASELINES, export=failing) | {"model": "gpt2"}]
     assert list(report.failures(cases)) == ["export fails on mlp (tiny), gpt2 (tiny): RuntimeError: no"]
+
+
+def test_the_page_gets_a_table_of_peers_and_models_and_every_target() -> None:
+    tiny = case(**BASELINES, ours=measured((1.0, 2.0, 6.0)), export=measured(failure="RuntimeError: no"))
+    text = results({"cases": [tiny | {"versions": {"torch": "2.13.0"}}], "host": None})
+    assert (
+        "| peer | mlp |\n|---|---|\n| `eager` | 0.50 |\n| `empty` | 1.00 |\n| `ours` | 3.00 |\n| `export` | fails |"
+        in text
+    )
+    assert "export fails on mlp (tiny): RuntimeError: no" in text
+    assert "| ours, against an empty mode: mlp | 3.00x | ≤ 2.5x | missed |" in text
 
 
 class Refusing(torch.nn.Module):
