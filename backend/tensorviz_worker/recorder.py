@@ -15,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._subclasses import FakeTensor
+from torch.nested._internal.nested_tensor import NestedTensor
 from torch.utils._python_dispatch import (
     TorchDispatchMode,
     _get_current_dispatch_mode_stack,
@@ -57,6 +59,8 @@ class _Mode(TorchDispatchMode):
         if kwargs is None:
             kwargs = {}
         recorder = self._recorder
+        if types and any(map(_works_unseen, types)):
+            recorder.guarded(recorder.facts.gap, "unobserved_operation")
         if recorder.idle or _get_ident() != recorder.thread or _function_modes():
             return self._guarded(func, args, kwargs)
         try:
@@ -90,6 +94,15 @@ class _Mode(TorchDispatchMode):
         if operation is not None:
             guarded(self._recorder.end, operation, output)
         return output
+
+
+def _works_unseen(kind: Any) -> bool:
+    """Whether a tensor subclass computes with tensors inside it while our mode is off.
+
+    FakeTensor computes nothing, and a jagged tensor's inside is reached by recorded operations alone.
+    """
+    computes = kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
+    return computes and not issubclass(kind, (FakeTensor, NestedTensor))
 
 
 def _call(original: Any, module: Any, args: Any, kwargs: Any) -> Any:

@@ -217,6 +217,29 @@ def masked(_: Any, x: torch.Tensor) -> Any:
     return tensor.to_tensor(0)
 
 
+class Wrapper(torch.Tensor):
+    """A subclass with ``__torch_dispatch__``, which computes with the tensor inside it."""
+
+    inside: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, inside: torch.Tensor) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, inside.shape, dtype=inside.dtype)
+
+    def __init__(self, inside: torch.Tensor) -> None:
+        self.inside = inside
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        unwrapped = [arg.inside if isinstance(arg, Wrapper) else arg for arg in args]
+        return Wrapper(func(*unwrapped, **(kwargs or {})))
+
+
+def wraps(_: Any, x: torch.Tensor) -> torch.Tensor:
+    result: Any = Wrapper(x) * 2 + 1
+    return result.inside
+
+
 class Tagged(torch.Tensor):
     """A subclass without behaviour of its own."""
 
@@ -477,7 +500,8 @@ ROWS: dict[str, Row] = {
     "expanded, unfolded, reinterpreted tensors": row(
         lambda _, x: [x.expand(3, 2, 4), x.unfold(1, 2, 1), x.view(torch.int32), x.view(torch.uint8)]
     ),
-    "masked tensors": row(masked),
+    "masked tensors": row(masked, "unobserved_operation"),
+    "a subclass with `__torch_dispatch__`": row(wraps, "unobserved_operation"),
     "a subclass without behaviour": row(lambda _, x: x.as_subclass(Tagged) * 2),
     "a subclass with `__torch_function__`": row(lambda _, x: (x.as_subclass(Logged) * 2 + 1).sum()),
     "a subclass that refuses to tell its shape": row(
