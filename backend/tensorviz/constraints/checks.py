@@ -65,13 +65,11 @@ def rank(minimum: int, maximum: int | None, *names: str) -> Check:
     return check
 
 
-def sizes(what: str, left: tuple[str, int], right: tuple[str, int], empty: bool = True) -> Check:
-    """The sizes of two dimensions are equal. ``empty`` tells whether torch looks at those of empty tensors."""
+def sizes(what: str, left: tuple[str, int], right: tuple[str, int]) -> Check:
+    """The sizes of two dimensions are equal."""
 
     def check(call: Call) -> Found:
-        one, other = call.tensor(left[0]), call.tensor(right[0])
-        if empty or not (one.is_empty or other.is_empty):
-            yield from equal(what, one.size(left[1]), other.size(right[1]))
+        yield from equal(what, call.tensor(left[0]).size(left[1]), call.tensor(right[0]).size(right[1]))
 
     return check
 

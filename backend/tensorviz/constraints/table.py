@@ -98,7 +98,6 @@ _TABLE: tuple[tuple[str, tuple[Check, ...]], ...] = (
         (
             rank(2, None, "query", "key", "value"),
             one_dtype("query", "key", "value"),
-            sizes("inner", ("query", -1), ("key", -1), empty=False),
         ),
     ),
     # broadcasting
