@@ -105,11 +105,11 @@ def test_a_failure_is_named_once_for_all_the_models_that_it_hits() -> None:
 
 def test_the_page_gets_a_table_of_peers_and_models_and_every_target() -> None:
     tiny = case(**BASELINES, ours=measured((1.0, 2.0, 6.0)), export=measured(failure="RuntimeError: no"))
-    text = results({"cases": [tiny | {"versions": {"torch": "2.13.0"}}], "host": None})
-    assert (
-        "| peer | mlp |\n|---|---|\n| `eager` | 0.50 |\n| `empty` | 1.00 |\n| `ours` | 3.00 |\n| `export` | fails |"
-        in text
-    )
+    machine = {"processors": 2, "load": [0.5, 1.5]}
+    text = results({"cases": [tiny | {"versions": {"torch": "2.13.0"}}], "host": None, "machine": machine})
+    assert "torch 2.13.0, on 2 processors with a load of 0.5 at the start and 1.5 at the end" in text
+    lines = ["| peer | mlp |", "|---|---|", "| `eager` | 0.50 |", "| `empty` | 1.00 |", "| `ours` | 3.00 |"]
+    assert "\n".join([*lines, "| `export` | fails |"]) in text
     assert "export fails on mlp (tiny): RuntimeError: no" in text
     assert "| ours, against an empty mode: mlp | 3.00x | ≤ 2.5x | missed |" in text
 

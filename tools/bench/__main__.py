@@ -114,6 +114,7 @@ def measure_host(options: argparse.Namespace, journals: list[str]) -> dict[str, 
 
 def main() -> int:
     options = arguments()
+    load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as folder:
         cases = list(measured_cases(options, folder))
         journals = sorted(map(str, Path(folder).iterdir()))
@@ -123,7 +124,10 @@ def main() -> int:
     if options.check:
         print("\n".join(targets.table(found)))
     if options.json:
-        write(options.json, cases, host, found)
+        load.append(os.getloadavg()[0])
+        write(
+            options.json, {"machine": {"processors": os.cpu_count(), "load": load}, "host": host, "cases": cases}, found
+        )
     return int(options.check and any(target.verdict == "missed" for target in found))
 
 
@@ -134,14 +138,14 @@ def measured_cases(options: argparse.Namespace, folder: str) -> Iterator[dict[st
         yield case
 
 
-def write(path: Path, cases: list[dict[str, Any]], host: dict[str, Any] | None, found: list[targets.Target]) -> None:
+def write(path: Path, measured: dict[str, Any], found: list[targets.Target]) -> None:
     rows = [
         dataclasses.asdict(row) | {"model": case["model"], "size": case["size"]}
-        for case in cases
+        for case in measured["cases"]
         for row in report.rows(case)
     ]
     checked = [dataclasses.asdict(target) | {"verdict": target.verdict} for target in found]
-    path.write_text(json.dumps({"rows": rows, "targets": checked, "host": host, "cases": cases}, indent=1) + "\n")
+    path.write_text(json.dumps({"rows": rows, "targets": checked, **measured}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

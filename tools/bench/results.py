@@ -1,7 +1,6 @@
-"""``python -m bench.results FILE``: puts what ``--json FILE`` wrote on the page, in place of the results that are there."""
+"""``python -m bench.results FILE``: puts what ``--json FILE`` wrote on the page, over what is there."""
 
 import json
-import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -22,12 +21,18 @@ TABLES: tuple[tuple[str, str, Callable[[Row], float]], ...] = (
 
 def results(measured: Json) -> str:
     cases, host = measured["cases"], measured["host"]
-    parts = [f"Taken with {report.versions(cases)}, on {platform.machine()}, {platform.system()}."]
+    parts = [f"Taken with {report.versions(cases)}, on {_machine(measured['machine'])}."]
     parts += ["\n".join([f"### {title}", "", *table(cases, size, read)]) for title, size, read in TABLES]
     parts.append("\n".join(["### Failures", "", *(list(report.failures(cases)) or ["No peer failed on any model."])]))
     parts.append("\n".join(["### The host", "", *(f"- {line}" for line in report.host(host or {}))]))
     parts.append("\n".join(["### Targets", "", *checked(targets.targets(cases, host))]))
     return "\n\n".join(parts) + "\n"
+
+
+def _machine(seen: Json) -> str:
+    """How busy it was tells how far to trust what follows."""
+    first, last = seen["load"]
+    return f"{seen['processors']} processors with a load of {first:.1f} at the start and {last:.1f} at the end"
 
 
 def table(cases: list[Json], size: str, read: Callable[[Row], float]) -> Iterator[str]:
@@ -42,9 +47,8 @@ def checked(found: Iterable[targets.Target]) -> Iterator[str]:
     yield from _head(["what", "measured", "target", ""])
     for target in found:
         measured = "" if target.measured is None else f"{target.measured:.2f}{target.unit}"
-        yield _line(
-            [target.what, measured, f"{'≤' if target.at_most else '≥'} {target.limit:g}{target.unit}", target.verdict]
-        )
+        limit = f"{'≤' if target.at_most else '≥'} {target.limit:g}{target.unit}"
+        yield _line([target.what, measured, limit, target.verdict])
 
 
 def _cell(row: Row | None, read: Callable[[Row], float]) -> str:
