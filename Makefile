@@ -22,7 +22,7 @@ help:
 	@echo 'make demo    capture an example model and open it in the browser (DEMO_ARGS=--no-browser)'
 	@echo 'make test    run every test; make test PYTEST_ARGS="-k worker" runs some'
 	@echo 'make check   formatting, lint, types, import rules, generated files, lock files'
-	@echo 'make zoo     record and replay some 200 models and programs (minutes), write docs/zoo.md (ZOO_ARGS="--family NAME", or --help)'
+	@echo 'make zoo     record and replay some 260 models and programs, write docs/zoo.md (ZOO_ARGS="--family NAME")'
 	@echo 'make format  format the Python code and apply the safe lint fixes'
 	@echo 'make bench   measure what recording costs, ours and others (BENCH_ARGS="--quick", or --help)'
 	@echo 'make wheel   build dist/*.whl, with the viewer inside'
