@@ -138,9 +138,9 @@ _TABLE: tuple[tuple[str, tuple[Check, ...]], ...] = (
     ("index index_put _unsafe_index", (c.masked, c.indices_are_integral)),
     ("embedding", (rank(2, 2, "weight"), wants("index", "indices"))),
     # layers
-    ("convolution", (c.convolution(None, None), one_dtype("input", "weight", "bias"))),
-    *((f"conv{n}d", (c.convolution(n, False), one_dtype("input", "weight", "bias"))) for n in (1, 2, 3)),
-    *((f"conv_transpose{n}d", (c.convolution(n, True), one_dtype("input", "weight", "bias"))) for n in (1, 2, 3)),
+    ("convolution", (c.convolution(None, None), one_dtype("input", "weight"))),
+    *((f"conv{n}d", (c.convolution(n, False), one_dtype("input", "weight"))) for n in (1, 2, 3)),
+    *((f"conv_transpose{n}d", (c.convolution(n, True), one_dtype("input", "weight"))) for n in (1, 2, 3)),
     *((f"max_pool{n}d max_pool{n}d_with_indices", (c.pooling(n, True),)) for n in (2, 3)),
     *((f"avg_pool{n}d", (c.pooling(n, False),)) for n in (2, 3)),
     ("native_layer_norm layer_norm rms_norm", (c.layer_norm, wants("floating", "input"))),
