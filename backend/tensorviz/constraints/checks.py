@@ -208,8 +208,8 @@ def expanded(call: Call) -> Found:
     yield from at_most("rank", tensor.rank, measure(wanted.path, "length", len(wanted.items)))
     ahead = len(wanted.items) - tensor.ndim
     for index, size in enumerate(wanted.items):
-        if index < ahead:
-            yield from between("amount", wanted.item(index), 0, None)
+        if index < ahead:  # of a tensor without dimensions torch takes any sizes
+            yield from between("amount", wanted.item(index), 0, None) if tensor.ndim else ()
         elif ahead >= 0 and size != -1:
             yield from stretchable(tensor.size(index - ahead), wanted.item(index))
 
