@@ -380,7 +380,9 @@ def _unavailable(parts: _Parts, code: str) -> Iterator[Json]:
 
 
 def _is_dynamic_state(value: Json) -> bool:
-    return value["producer"]["kind"] == "external" and value["type"] == _PARAMETER and value["state"] is None
+    """A parameter from nowhere, or from an operation: making one dispatches a ``detach`` in a fake run alone."""
+    is_made = value["producer"]["kind"] in ("external", "output")
+    return is_made and value["type"] == _PARAMETER and value["state"] is None
 
 
 def _is_unobserved(value: Json) -> bool:

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 _RESERVE = 4096
 """For what is not in the journal, or not yet: limits, setup, reasons, the end."""
 _PER_RESULT = 2048
-"""An operation that was begun has its results; only those that take more may be without room."""
 _PER_CALL_RESERVE = 512
 PER_EVENT = 16
 PER_MODULE = 64
@@ -30,7 +29,10 @@ class Budget:
     """``stopped`` is the reason code of the budget that ended the recording, or None while it goes on.
 
     ``left`` is how many bytes the capture still has room for, with what every open call needs for its end set aside.
+    Values find room as long as it is not below ``floor``, so that an event that began has its results.
     """
+
+    floor = -_PER_RESULT
 
     def __init__(self, journal: Any, limits: Limits) -> None:
         self.limits = limits
@@ -78,12 +80,9 @@ class Budget:
             self.gap(code)
         self.omitted[kind] += 1
 
-    def has_room_for_value(self) -> bool:
-        return self.stopped is None and self.left >= -_PER_RESULT
-
     def omit_value(self) -> None:
         """A spent value budget leaves opaque references and stops nothing else."""
-        if self.has_room_for_value():
+        if self.stopped is None and self.left >= self.floor:
             self.gap("value_limit")
             self.omitted["values"] += 1
         else:

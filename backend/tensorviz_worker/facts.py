@@ -24,8 +24,8 @@ from tensorviz_worker.tensors import untyped_storage
 from tensorviz_worker.values import Values
 from tensorviz_worker.ways import Way, way_of
 
-_HOOK_FRAMES = 3
-"""Between the recorded program and the look for its place: hook, recorder, event."""
+_DISPATCH_FRAMES, _CALL_FRAMES = 3, 4
+"""Frames of ours between the recorded program and the look for its place, that of the hook itself among them."""
 _NO_WRITES: "list[Write]" = []
 
 hooks: "set[Any]" = set()
@@ -62,8 +62,9 @@ class Facts:
         self._recipes: dict[int, Recipe] = {}
         self._kept: list[Any] = []  # operators, so that the id() above stays theirs
         self._names: dict[str, str] = {}
-        self._calls: list[str] = []
+        self._calls: list[tuple[str, str, str | None]] = []  # open ones: id, then what the next two were before it
         self._call = "null"  # the innermost open call, encoded
+        self._place: str | None = None  # and where it is made
         self._max_operations, self._max_invocations = limits.operations, limits.invocations
         self._operations = self._invocations = self._diagnostics = self._events = 0
         self._failures: dict[int, tuple[str, type]] = {}
@@ -91,7 +92,7 @@ class Facts:
         self._operations = number + 1
         self._events = (sequence := self._events) + 1
         budget.left -= PER_EVENT
-        location = self._here(_HOOK_FRAMES)
+        location = self._here(_DISPATCH_FRAMES, self._place)
         place = "null" if location is None else f'"{location}"'
         self._write(
             f'{{"begin":{{"id":"{name}","sequence":{sequence},"target":{recipe.target},"invocation":{self._call},'
@@ -146,17 +147,18 @@ class Facts:
             return budget.omit("invocations", "byte_limit")
         self._invocations = number + 1
         module_name = self._registry.module(module)
+        self._registry.unseen_calls.discard(module_name)
         self._events = (entry := self._events) + 1
         budget.left -= PER_EVENT
         budget.open_call()
-        location = self._here(_HOOK_FRAMES)
+        location = self._here(_CALL_FRAMES, self._place)
         place = "null" if location is None else f'"{location}"'
         self._write(
             f'{{"enter":{{"id":"{name}","module":"{module_name}","parent":{self._call},"entry":{entry},'
             f'"location":{place},{arguments}{self._counter.count(module)}}}}}'
         )
-        self._calls.append(name)
-        self._call = f'"{name}"'
+        self._calls.append((name, self._call, self._place))
+        self._call, self._place = f'"{name}"', location
         return name
 
     def leave(self, name: str, output: Any) -> None:
@@ -175,10 +177,9 @@ class Facts:
     def _close(self, name: str) -> int:
         """The sequence number of the end of a call."""
         calls = self._calls
-        if calls and calls[-1] == name:
-            calls.pop()
+        if calls and calls[-1][0] == name:
+            _, self._call, self._place = calls.pop()
             self._budget.close_call()
-            self._call = f'"{calls[-1]}"' if calls else "null"
         self._budget.left -= PER_EVENT
         self._events += 1
         return self._events - 1
@@ -268,7 +269,7 @@ class Facts:
             "id": name,
             "exception": tensors.type_name(type(error)),
             "operation": operation,
-            "invocation": self._calls[-1] if self._calls else None,
+            "invocation": self._calls[-1][0] if self._calls else None,
             "location": self._here() if operation else self._sources.raised(error),
             "cause": self._cause(error),
         }
@@ -294,6 +295,8 @@ class Facts:
 
     def finish(self, error: "BaseException | None") -> None:
         self._values.settle()
+        if self._registry.unseen_calls:
+            self.gap("unobserved_call")
         diagnostic = self._diagnose(error, None) if error is not None else None
         self._write(f'{{"finish":{to_json({"diagnostic": diagnostic, "omitted": self._budget.omitted})}}}')
 
@@ -353,7 +356,9 @@ def _replaced(error: BaseException) -> "BaseException | None":
     """What Python links to an exception: ``from``, or what was handled when it was raised, or the first of a group."""
     if error.__cause__ is not None or error.__suppress_context__:
         return error.__cause__
-    return error.exceptions[0] if isinstance(error, _GROUP) else error.__context__
+    if isinstance(error, _GROUP):
+        return error.exceptions[0]  # pyright: ignore[reportAttributeAccessIssue]
+    return error.__context__
 
 
 def _passed_a_hook(trace: Any) -> bool:

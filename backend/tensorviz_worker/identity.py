@@ -79,9 +79,13 @@ class Identities:
             return ref
         known = self._storages.get(id(storage))
         if known is None or known() is not storage:
-            known = self._add_storage(storage)
+            known = self._storages[id(storage)] = StorageRef(storage)
+            known.name = f'"s{self._storage_count}"'
+            known.aliases = [ref]
+            self._storage_count += 1
+        else:
+            known.aliases.append(ref)
         ref.storage = known
-        known.aliases.append(ref)
         return ref
 
     def place(self, ref: TensorRef, storage: Any) -> None:

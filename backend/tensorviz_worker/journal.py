@@ -43,12 +43,13 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
-        self.size = 0
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self._lines))
 
     def write(self, line: str) -> None:
-        data = line.encode("ascii") + b"\n"
-        self._lines.append(data)
-        self.size += len(data)
+        self._lines.append(f"{line}\n".encode())
 
     def getvalue(self) -> bytes:
         return b"".join(self._lines)
@@ -67,16 +68,16 @@ class FileJournal:
             self._map = mmap.mmap(descriptor, capacity)
         finally:
             os.close(descriptor)
-        self.size = 0
         self._owner = os.getpid()
+
+    @property
+    def size(self) -> int:
+        return self._map.tell()
 
     def write(self, line: str) -> None:
         """Raises ValueError when the line does not fit. A forked child shares the pages, so it may not write."""
-        if os.getpid() != self._owner:
-            return
-        data = line.encode("ascii") + b"\n"
-        self._map.write(data)
-        self.size += len(data)
+        if os.getpid() == self._owner:
+            self._map.write(f"{line}\n".encode())
 
     def close(self) -> None:
         self._map.close()

@@ -8,9 +8,8 @@ from typing import Any
 
 import torch
 from torch.jit._script import OrderedDictWrapper
+from torch.nn import Module, Parameter
 from torch.nn.parameter import UninitializedTensorMixin  # pyright: ignore[reportAttributeAccessIssue]
-
-from tensorviz_worker.tensors import PLAIN
 
 _own = object.__getattribute__
 
@@ -80,6 +79,16 @@ def forward_code(kind: type) -> Any:
     return getattr(function, "__code__", None)
 
 
+def has_own_call(kind: type) -> bool:
+    """Whether a class puts a ``__call__`` before that of ``nn.Module``, which it may or may not call."""
+    for base in kind.__mro__:
+        if base is Module:
+            return False
+        if "__call__" in base.__dict__:
+            return not base.__module__.startswith("torch.")
+    return False
+
+
 def is_uninitialized(tensor: Any) -> bool:
     return isinstance(tensor, UninitializedTensorMixin)
 
@@ -98,27 +107,30 @@ class ParameterCounter:
     def _count(self, module: Any) -> "tuple[int, str | None]":
         """This runs at every call, over all that is below the module: nothing is called that need not be."""
         total, found, seen = 0, [module], {id(module)}
+        parameters: set[int] = set()
         for current in found:  # which grows meanwhile
             for _, parameter in _table(current, "_parameters"):
-                key = id(parameter)
-                if key in seen or not isinstance(parameter, torch.Tensor):
+                if parameter is None or id(parameter) in parameters:
                     continue
-                if self._left <= 0:
-                    return 0, "read_limit"
-                self._left -= 1
-                seen.add(key)
-                size = parameter.numel() if type(parameter) in PLAIN else _numel(parameter)
+                size = parameter.numel() if type(parameter) is Parameter else _numel(parameter)
                 if size is None:
                     return 0, "unsupported_metadata"
+                parameters.add(id(parameter))
                 total += size
+                if len(parameters) > self._left:
+                    self._left = 0
+                    return 0, "read_limit"
             for _, child in _table(current, "_modules"):
-                if id(child) not in seen and isinstance(child, torch.nn.Module):
+                if id(child) not in seen and isinstance(child, Module):
                     seen.add(id(child))
                     found.append(child)
+        self._left -= len(parameters)
         return total, None
 
 
 def _numel(parameter: Any) -> "int | None":
+    if not isinstance(parameter, torch.Tensor):
+        return 0
     if is_uninitialized(parameter):
         return None
     try:

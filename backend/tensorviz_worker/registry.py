@@ -22,6 +22,8 @@ class Registry:
         self._definitions: dict[int, tuple[type, str]] = {}
         self._roots: set[str] = set()
         self._count = 0
+        self.unseen_calls: set[str] = set()
+        """Modules whose class brings a ``__call__`` of its own, until a call of theirs is seen."""
 
     def register(self, root: Any) -> None:
         """Every module, parameter and buffer below ``root``, under each of its paths. Once for each root."""
@@ -53,6 +55,8 @@ class Registry:
         self._budget.left -= PER_MODULE
         training = "true" if _is_training(module) else "false"
         definition = self._definition(type(module))
+        if modules.has_own_call(type(module)):
+            self.unseen_calls.add(name)
         self._budget.write(f'{{"module":{{"id":"{name}","definition":"{definition}","training":{training}}}}}')
         return name
 

@@ -30,7 +30,7 @@ _LIBRARIES = tuple(
 _MAX_SOURCE = 8 * 2**20
 _MAX_BOUND = 2**20  # a file of this size takes about half a second and 64 MiB to parse
 _FULL = 2 * 64  # the length of a way of as many frames as are kept
-_PASSED, _CITED, _BOUNDARY = range(3)
+_PASSED, _CITED, _BOUNDARY, _UNKNOWN = range(4)
 _CUT = -1  # ends a way that has more frames than are kept
 _DEFINITION = -1  # in place of an instruction
 
@@ -117,31 +117,31 @@ class SourceMap:
         self._files: dict[str, tuple[str, _File]] = {}
         self._is_spent = False
 
-    def here(self, depth: int = 1) -> "str | None":
+    def here(self, depth: int = 1, around: "str | None" = None) -> "str | None":
         """The innermost frame that is neither torch's nor ours; of the frames above this one ``depth`` need no look.
 
-        This runs for every operation: where all is known, it is one look into a dictionary for each frame.
+        ``around`` is the place of the innermost open module call, where there is one: code of torch's alone that works
+        in it has no other. This runs for every operation: where all is known, it is one look into a dictionary for each
+        frame.
         """
         frame: FrameType | None = sys._getframe(depth)
         kind_of = self._kinds.get
         way: Way = ()
         while frame is not None:
             code = frame.f_code
-            key = id(code)
-            kind = kind_of(key)
-            if kind is None:
-                kind = self._judge(code)
+            kind = kind_of(id(code), _UNKNOWN)
             if kind:
-                if kind == _BOUNDARY:
-                    if way:
+                if kind is _UNKNOWN:
+                    kind = self._judge(code)
+                if kind is _CITED:
+                    if len(way) == _FULL:
+                        way += (_CUT,)
                         break
-                elif len(way) < _FULL:
-                    way += (key, frame.f_lasti)
-                else:
-                    way += (_CUT,)
+                    way += (id(code), frame.f_lasti)
+                elif kind is _BOUNDARY and (way or around):
                     break
             frame = frame.f_back
-        return self._ways.get(way) or self._follow(way)
+        return self._ways.get(way) or self._follow(way) if way else around
 
     def cite(self, path: str) -> str:
         """The id of a file, whether or not anything in it runs."""

@@ -13,6 +13,7 @@ from tensorviz_worker.arguments import opaque
 from tensorviz_worker.budget import Budget
 from tensorviz_worker.identity import Identities, TensorRef
 from tensorviz_worker.journal import to_json
+from tensorviz_worker.tensors import read
 
 _FIRST_USE = '{"kind":"external","reason":"first_use"}'
 _UNOBSERVED_WRITE = '{"kind":"external","reason":"unobserved_write"}'
@@ -43,7 +44,7 @@ class Values:
         """The encoded reference to the tensor's value now, which is a new one if it is new or was changed unseen."""
         ref = self.live.get(id(tensor))
         if ref is None or ref() is not tensor:
-            return self.first(tensor, f"{self.origin}{path}]}}" if self.origin else _FIRST_USE)
+            return self.first(tensor, f"{self.origin}{path}]}}") if self.origin else self._brought(tensor)
         if is_current(ref, tensor) if ref.plain else tensors.counters(tensor)[0] == ref.version:
             return ref.text
         if self._budget.stopped:
@@ -75,10 +76,12 @@ class Values:
 
     def next_version(self, ref: TensorRef, tensor: Tensor, producer: str) -> str:
         """Gives a known tensor its next value; opaque when there is no budget or nothing can be read."""
-        if self._is_spent():
+        budget = self._budget
+        if self._count >= self._max_values or budget.left < budget.floor or budget.stopped:
+            budget.omit_value()
             return opaque(type(tensor), "value_limit")
         try:
-            reading = tensors.read(tensor)
+            reading = read(tensor)
         except tensors.Unreadable:
             return opaque(type(tensor), "unsupported_tensor")
         self._identities.place(ref, reading[1])
@@ -89,55 +92,64 @@ class Values:
         changed = ""
         for ref in self.unsettled:
             tensor = ref()
-            if tensor is None:
-                version, requires_grad = _last_version(ref), ref.requires_grad
-            elif ref.plain:
+            if tensor is not None and ref.plain:
                 version, requires_grad = tensor._version, tensor.requires_grad
-            else:
+            elif tensor is not None:
                 version, requires_grad = tensors.counters(tensor)
-            if version != ref.version or requires_grad != ref.requires_grad:
+            else:
+                version, requires_grad = _last_version(ref), ref.requires_grad
+            if version != ref.version or requires_grad is not ref.requires_grad:
                 ref.version, ref.requires_grad = version, requires_grad
                 changed += f',["{ref.value}",{to_json(version)},{_JSON[requires_grad]}]'
         self.unsettled.clear()
         if changed:  # which takes no room in the capture
-            self._budget.pending.append(f'{{"settle":[{changed[1:]}]}}')
+            self._pending.append(f'{{"settle":[{changed[1:]}]}}')
+
+    def _brought(self, tensor: Tensor) -> str:
+        """A tensor that nothing recorded made. Memory that torch cannot resize is that of somebody else, as of numpy."""
+        text = self.first(tensor, _FIRST_USE)
+        ref = self.find(tensor)
+        memory = ref.storage() if ref is not None and ref.storage is not None else None
+        if memory is not None and not memory.resizable():
+            self._budget.gap("escaped_storage")
+        return text
 
     def first(self, tensor: Tensor, producer: str) -> str:
         """The encoded reference to a tensor that was not met before."""
         try:
-            reading = tensors.read(tensor)
+            reading = read(tensor)
         except tensors.Unreadable:
             return opaque(type(tensor), "unsupported_tensor")
-        if self._is_spent():
+        budget = self._budget
+        if self._count >= self._max_values or budget.left < budget.floor or budget.stopped:
+            budget.omit_value()
             return opaque(type(tensor), "value_limit")
         return self._record(self._add(tensor, reading[1]), reading, producer, 0, "null")
 
-    def _is_spent(self) -> bool:
-        if self._count < self._max_values and self._budget.has_room_for_value():
-            return False
-        self._budget.omit_value()
-        return True
-
     def _record(self, ref: TensorRef, reading: tensors.Reading, producer: str, logical: int, previous: str) -> str:
         facts, _, version, requires_grad, fake, ref.plain, ref.shape = reading
-        number, storage = self._count, ref.storage
+        storage, number = ref.storage, self._count
         self._count = number + 1
         ref.value = name = f"v{number}"
         ref.text = text = f'{{"kind":"tensor","value":"{name}"}}'
         ref.version, ref.logical, ref.requires_grad = version, logical, requires_grad
         self.unsettled.append(ref)
-        if fake and not self._fake:
-            self._fake = True
-            self._budget.note('{"fake":true}')
-        self._pending.append(
-            line := f'{{"value":{{"id":"{name}","object":"t{ref.object}",'
-            f'"storage":{"null" if storage is None else storage.name},'
-            f'"version":{"null" if version is None else version},"logicalVersion":{logical},'
-            f'"previousVersion":{previous},"producer":{producer},{facts},'
-            f'"requiresGrad":{"true" if requires_grad else "false"}}}}}'
+        if fake:
+            self._tell_fake()
+        line = (
+            f'{{"value":{{"id":"{name}","object":"t{ref.object}",'
+            f'"storage":{storage.name if storage is not None else "null"},'
+            f'"version":{version if version is not None else "null"},"logicalVersion":{logical},'
+            f'"previousVersion":{previous},"producer":{producer},{facts},"requiresGrad":{_JSON[requires_grad]}}}}}'
         )
         self._budget.left -= len(line)
+        self._pending.append(line)
         return text
+
+    def _tell_fake(self) -> None:
+        if not self._fake:
+            self._fake = True
+            self._budget.note('{"fake":true}')
 
 
 def is_current(ref: TensorRef, tensor: Tensor) -> bool:

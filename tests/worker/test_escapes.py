@@ -38,6 +38,11 @@ def writes_into_storage(_: Any, x: torch.Tensor) -> torch.Tensor:
     return y + 1
 
 
+def from_an_array(_: Any, x: torch.Tensor) -> torch.Tensor:
+    array = np.ones(tuple(x.shape), dtype=np.float32)
+    return x + torch.from_numpy(array)
+
+
 def through_a_capsule(_: Any, x: torch.Tensor) -> torch.Tensor:
     capsule = dlpack.to_dlpack(x.clone())  # pyright: ignore[reportPrivateImportUsage]
     return dlpack.from_dlpack(capsule) + 1
@@ -320,6 +325,7 @@ ROWS: dict[str, Row] = {
     "dispatch switched off": row(below_the_dispatcher, "unobserved_operation"),
     "`torch.jit.trace`": row(traces, "unobserved_operation"),
     "`torch.jit.fork` in scripted code": row(forks_in_script, "unobserved_thread"),
+    "`torch.from_numpy`": row(from_an_array, "escaped_storage"),
     "`to_dlpack`": row(through_a_capsule, "escaped_storage"),
     "`torch.from_dlpack`, `__dlpack__`": row(writes_through(torch.from_dlpack), "escaped_storage"),
     "`data_ptr()`": row(lambda _, x: x + (x.data_ptr() == 0), "escaped_storage"),

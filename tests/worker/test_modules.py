@@ -59,6 +59,14 @@ class HidesItsLayer(nn.Module):
         return self.hidden[0](x)
 
 
+class AvoidsTheCall(nn.Module):
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return self.forward(x)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + 1
+
+
 class OwnCall(Inner):
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         return super().__call__(x) * 2
@@ -238,6 +246,9 @@ ROWS: dict[str, Row] = {
     "`module.forward(x)` in place of a call": row_of_module(CallsForward),
     "another method than `forward`": row_of_module(lambda: Uses(Encodes(), lambda inner, x: inner.encode(x))),
     "`__call__` of the class that ends in Module's": row_of_module(lambda: nn.Sequential(OwnCall())),
+    "`__call__` of the class that calls `forward` itself": row_of_module(
+        lambda: nn.Sequential(AvoidsTheCall()), "unobserved_call"
+    ),
     "a class of another metaclass": row_of_module(OfAnotherMetaclass),
     "a module that refuses every question": row_of_module(lambda: nn.Sequential(Hostile())),
     "a child named `modules` or `parameters`": row_of_module(Shadows),
