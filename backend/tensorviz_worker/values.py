@@ -106,7 +106,7 @@ class Values:
             self._pending.append(f'{{"settle":[{changed[1:]}]}}')
 
     def _brought(self, tensor: Tensor) -> str:
-        """A tensor that nothing recorded made. Memory that torch cannot resize is that of somebody else, as of numpy."""
+        """A tensor that nothing recorded made. Memory that torch cannot resize is somebody else's, as numpy's."""
         text = self.first(tensor, _FIRST_USE)
         ref = self.find(tensor)
         memory = ref.storage() if ref is not None and ref.storage is not None else None
