@@ -5,7 +5,6 @@
 Every event first settles the values of the one before.
 """
 
-import builtins
 import weakref
 from typing import Any, NamedTuple
 
@@ -13,7 +12,8 @@ from torch import Tensor
 
 from tensorviz_worker import tensors
 from tensorviz_worker.arguments import ArgumentEncoder, opaque
-from tensorviz_worker.budget import PER_DIAGNOSTIC, PER_EVENT, Budget
+from tensorviz_worker.budget import PER_EVENT, Budget
+from tensorviz_worker.diagnostics import Diagnostics
 from tensorviz_worker.effects import Recipe, recipe_of, written_arguments
 from tensorviz_worker.identity import TensorRef
 from tensorviz_worker.journal import quote, to_json
@@ -27,9 +27,6 @@ from tensorviz_worker.ways import Way, way_of
 _DISPATCH_FRAMES, _CALL_FRAMES = 3, 4
 """Frames of ours between the recorded program and the look for its place, that of the hook itself among them."""
 _NO_WRITES: "list[Write]" = []
-
-hooks: "set[Any]" = set()
-"""The code objects of the recorder's hooks, through which every recorded exception passes."""
 
 
 class Write(NamedTuple):
@@ -51,7 +48,6 @@ class Facts:
         limits = budget.limits
         self._budget = budget
         self._write = budget.write
-        self._sources = sources
         self._here = sources.here
         self._values = Values(budget)
         self._live = self._values.live
@@ -66,8 +62,8 @@ class Facts:
         self._call = "null"  # the innermost open call, encoded
         self._place: str | None = None  # and where it is made
         self._max_operations, self._max_invocations = limits.operations, limits.invocations
-        self._operations = self._invocations = self._diagnostics = self._events = 0
-        self._failures: dict[int, tuple[str, type]] = {}
+        self._operations = self._invocations = self._events = 0
+        self._diagnostics = Diagnostics(budget, sources)
         self.register = self._registry.register
         self.gap = budget.gap
 
@@ -118,7 +114,7 @@ class Facts:
         self._values.settle()
         name, writes, _ = operation
         effects = ",".join(_effect(write, opaque(_type_of(write.ref), "failed_write")) for write in writes)
-        diagnostic = self._diagnose(error, name)
+        diagnostic = self._diagnostics.record(error, name, self._open_call())
         self._write(f'{{"end":{{"id":"{name}","diagnostic":"{diagnostic}","effects":[{effects}]}}}}')
 
     def _learn(self, func: Any) -> Recipe:
@@ -171,7 +167,7 @@ class Facts:
 
     def leave_failed(self, name: str, error: BaseException) -> None:
         self._values.settle()
-        diagnostic = self._diagnose(error, None)
+        diagnostic = self._diagnostics.record(error, None, self._open_call())
         self._write(f'{{"exit":{{"id":"{name}","exit":{self._close(name)},"diagnostic":"{diagnostic}"}}}}')
 
     def _close(self, name: str) -> int:
@@ -183,6 +179,9 @@ class Facts:
         self._budget.left -= PER_EVENT
         self._events += 1
         return self._events - 1
+
+    def _open_call(self) -> "str | None":
+        return self._calls[-1][0] if self._calls else None
 
     # -- what an event carries
 
@@ -253,51 +252,13 @@ class Facts:
                 texts.append(_effect(write, after))
         return ",".join(texts)
 
-    # -- failures and the end
-
-    def _diagnose(self, error: BaseException, operation: "str | None") -> str:
-        """The record of an exception: a new one, or that of the operation it came from."""
-        below = error.__traceback__ and error.__traceback__.tb_next
-        known = self._known(error, below) if operation is None else None
-        if known is not None:
-            return known
-        name = f"x{self._diagnostics}"
-        self._diagnostics += 1
-        self._failures[id(error)] = (name, type(error))
-        self._budget.left -= PER_DIAGNOSTIC
-        record = {
-            "id": name,
-            "exception": tensors.type_name(type(error)),
-            "operation": operation,
-            "invocation": self._calls[-1][0] if self._calls else None,
-            "location": self._here() if operation else self._sources.raised(error),
-            "cause": self._cause(error),
-        }
-        self._write(f'{{"diagnostic":{to_json(record)}}}')
-        return name
-
-    def _known(self, error: BaseException, trace: Any) -> "str | None":
-        """The record of an exception that came through one of our hooks before: an ``id()`` can be used again."""
-        name, kind = self._failures.get(id(error), (None, None))
-        return name if kind is type(error) and _passed_a_hook(trace) else None
-
-    def _cause(self, error: BaseException) -> "str | None":
-        """The record of the exception in whose place this one was raised, however many of them lie between."""
-        seen = {id(error)}
-        at = _replaced(error)
-        while at is not None and id(at) not in seen:
-            known = self._known(at, at.__traceback__)
-            if known is not None:
-                return known
-            seen.add(id(at))
-            at = _replaced(at)
-        return None
+    # -- the end
 
     def finish(self, error: "BaseException | None") -> None:
         self._values.settle()
         if self._registry.unseen_calls:
             self.gap("unobserved_call")
-        diagnostic = self._diagnose(error, None) if error is not None else None
+        diagnostic = self._diagnostics.record(error, None, self._open_call()) if error is not None else None
         self._write(f'{{"finish":{to_json({"diagnostic": diagnostic, "omitted": self._budget.omitted})}}}')
 
     def forget(self, *swapped: Any) -> None:
@@ -347,23 +308,3 @@ def _without_repeated_aliases(writes: "list[Write]") -> "list[Write]":
             kept.append(write)
             seen.add(write.ref.object)
     return kept
-
-
-_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
-
-
-def _replaced(error: BaseException) -> "BaseException | None":
-    """What Python links to an exception: ``from``, or what was handled when it was raised, or the first of a group."""
-    if error.__cause__ is not None or error.__suppress_context__:
-        return error.__cause__
-    if isinstance(error, _GROUP):
-        return error.exceptions[0]  # pyright: ignore[reportAttributeAccessIssue]
-    return error.__context__
-
-
-def _passed_a_hook(trace: Any) -> bool:
-    while trace is not None:
-        if trace.tb_frame.f_code in hooks:
-            return True
-        trace = trace.tb_next
-    return False

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import (
     _push_mode,
 )
 
-from tensorviz_worker import facts
+from tensorviz_worker import diagnostics
 from tensorviz_worker.budget import Budget, Limits
 from tensorviz_worker.facts import Facts
 from tensorviz_worker.patches import Patches, leave_uncompiled
@@ -156,7 +156,7 @@ def _notice(reason: str) -> None:
         recorder.guarded(recorder.facts.gap, reason)
 
 
-facts.hooks.update((_Mode.__torch_dispatch__.__code__, _call.__code__))
+diagnostics.hooks.update((_Mode.__torch_dispatch__.__code__, _call.__code__))
 
 
 class Recorder:
