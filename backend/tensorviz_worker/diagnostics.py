@@ -20,10 +20,13 @@ class Diagnostics:
         self._failures: dict[int, tuple[str, type]] = {}
 
     def record(self, error: BaseException, operation: "str | None", invocation: "str | None") -> str:
-        """The record of an exception: a new one, or that of the operation it came from."""
+        """The record of an exception: a new one, or that of the operation it came from.
+
+        An operation that failed because one inside it did has a new one, whose cause is the other's.
+        """
         below = error.__traceback__ and error.__traceback__.tb_next
-        known = self._known(error, below) if operation is None else None
-        if known is not None:
+        known = self._known(error, below)
+        if known is not None and operation is None:
             return known
         name = f"x{self._count}"
         self._count += 1
@@ -35,7 +38,7 @@ class Diagnostics:
             "operation": operation,
             "invocation": invocation,
             "location": self._sources.here() if operation else self._sources.raised(error),
-            "cause": self._cause(error),
+            "cause": known or self._cause(error),
         }
         self._budget.write(f'{{"diagnostic":{to_json(record)}}}')
         return name

@@ -15,8 +15,8 @@ class Recipe(NamedTuple):
     """``target`` is encoded. ``writes`` are the arguments that the operator may write: position and name of each.
 
     With ``training_argument``, it writes them only when the argument at that position is true. A custom operator is
-    one that torch does not bring. ``way`` is how it has to be called, if not as it is; that is asked for each
-    recording, because kernels can be added meanwhile.
+    one that torch does not bring. What is not ``recorded`` when it is called is no operation, or is told later. ``way``
+    is how it has to be called, if not as it is; that is asked for each recording, because kernels can be added later.
     """
 
     target: str
@@ -34,12 +34,15 @@ _TRAINING = ("training", "train", "use_input_stats")
 
 @lru_cache(maxsize=4096)
 def recipe_of(func: Any) -> Recipe:
-    """A higher-order operator has no schema and no declared writes. Reading a fake tensor's device is no operation."""
+    """A higher-order operator has no schema and no declared writes, and is told once it has run.
+
+    Reading a fake tensor's device is no operation.
+    """
     name = str(func)[:1024]
     target = quote(name)
     schema = getattr(func, "_schema", None)
     if schema is None:
-        return Recipe(target, None, ())
+        return Recipe(target, None, (), recorded=not isinstance(func, torch._ops.HigherOrderOperator))
     text = str(schema)[:16384]
     names = [argument.name for argument in schema.arguments]
     writes = tuple(

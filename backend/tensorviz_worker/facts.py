@@ -9,6 +9,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from torch import Tensor
+from torch._ops import HigherOrderOperator
 
 from tensorviz_worker import tensors
 from tensorviz_worker.arguments import ArgumentEncoder, opaque
@@ -69,9 +70,10 @@ class Facts:
 
     # -- operations
 
-    def begin(self, func: Any, args: Any, kwargs: Any) -> "OpenOperation | None":
+    def begin(self, func: Any, args: Any, kwargs: Any, given: "str | None" = None) -> "OpenOperation | None":
+        """None when it is not recorded, or not yet. ``given`` are its arguments, of one that has run."""
         recipe = self._recipes.get(id(func)) or self._learn(func)
-        if not recipe.recorded:
+        if not recipe.recorded and given is None:
             return None
         values, budget, number = self._values, self._budget, self._operations
         if values.unsettled:
@@ -81,7 +83,7 @@ class Facts:
         values.origin = ""
         if recipe.writes and recipe.custom:
             values.accept_version(tensor for _, tensor in written_arguments(recipe, args, kwargs))
-        arguments = self._arguments(args, kwargs)
+        arguments = self._arguments(args, kwargs) if given is None else given
         if len(arguments) > budget.left:
             return budget.omit("operations", "byte_limit")
         name = f"o{number}"
@@ -117,10 +119,27 @@ class Facts:
         diagnostic = self._diagnostics.record(error, name, self._open_call())
         self._write(f'{{"end":{{"id":"{name}","diagnostic":"{diagnostic}","effects":[{effects}]}}}}')
 
+    def given(self, args: Any, kwargs: Any) -> str:
+        """The arguments of a higher-order operator before it runs."""
+        self._values.settle()
+        self._values.origin = ""
+        is_over = self._budget.stopped or self._budget.left < 0
+        return "" if is_over else self._arguments(args, kwargs)
+
+    def told(self, func: Any, given: str, output: Any) -> None:
+        operation = self.begin(func, (), {}, given)
+        if operation is not None:
+            self.end(operation, output)
+
+    def told_failed(self, func: Any, given: str, error: BaseException) -> None:
+        operation = self.begin(func, (), {}, given)
+        if operation is not None:
+            self.fail(operation, error)
+
     def _learn(self, func: Any) -> Recipe:
         recipe = self._recipes[id(func)] = recipe_of(func)._replace(way=way_of(func))
         self._kept.append(func)
-        if recipe.recorded:
+        if recipe.recorded or isinstance(func, HigherOrderOperator):
             self._write(f'{{"operator":{{"target":{recipe.target},"operatorSchema":{to_json(recipe.schema)}}}}}')
         return recipe
 

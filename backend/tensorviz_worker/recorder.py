@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch._subclasses import FakeTensor
 from torch.nested._internal.nested_tensor import NestedTensor
 from torch.utils._python_dispatch import (
@@ -25,6 +26,7 @@ from torch.utils._python_dispatch import (
 )
 
 from tensorviz_worker import diagnostics
+from tensorviz_worker.bodies import bodies_under, body_code
 from tensorviz_worker.budget import Budget, Limits
 from tensorviz_worker.facts import Facts
 from tensorviz_worker.patches import Patches, leave_uncompiled
@@ -68,7 +70,7 @@ class _Mode(TorchDispatchMode):
         except Exception as error:
             operation = recorder.break_off(error)
         if operation is None:
-            return call(func, args, kwargs)
+            return self._unbegun(func, args, kwargs)
         way = operation[2]
         try:
             output = func(*args, **kwargs) if way is None else way(func, args, kwargs)
@@ -85,14 +87,29 @@ class _Mode(TorchDispatchMode):
     def _guarded(self, func: Any, args: Any, kwargs: Any) -> Any:
         guarded = self._recorder.guarded
         operation = guarded(self._recorder.begin, func, args, kwargs)
+        if operation is None:
+            return self._unbegun(func, args, kwargs)
         try:
             output = call(func, args, kwargs)
         except BaseException as error:
-            if operation is not None:
-                guarded(self._recorder.facts.fail, operation, error)
+            guarded(self._recorder.facts.fail, operation, error)
             raise
-        if operation is not None:
-            guarded(self._recorder.end, operation, output)
+        guarded(self._recorder.end, operation, output)
+        return output
+
+    def _unbegun(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """What is no operation, what is left out, and what is told later, as it may return what ran inside it."""
+        guarded, facts = self._recorder.guarded, self._recorder.facts
+        given = guarded(facts.given, args, kwargs) if isinstance(func, HigherOrderOperator) else None
+        if given is None:
+            return call(func, args, kwargs)
+        inside, named = bodies_under(self, args, kwargs)
+        try:
+            output = func(*inside, **named)
+        except BaseException as error:
+            guarded(facts.told_failed, func, given, error)
+            raise
+        guarded(facts.told, func, given, output)
         return output
 
 
@@ -240,5 +257,6 @@ class Recorder:
 
 leave_uncompiled(_Mode.__torch_dispatch__.__code__)
 leave_uncompiled(_call.__code__)
+leave_uncompiled(body_code)
 for _step in (Recorder.guarded, Facts.begin, Facts.end):
     leave_uncompiled(_step.__code__, below=True)

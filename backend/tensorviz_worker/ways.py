@@ -58,7 +58,9 @@ def _as_found(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _whole(func: Any, args: Any, kwargs: Any) -> Any:
     """torch's own operators that are composed of others reach a mode whole in inference mode, or below autograd."""
-    return _as_found(func, args, kwargs) if torch.is_inference_mode_enabled() else func(*args, **kwargs)
+    with _C._RestorePythonTLSSnapshot():  # pyright: ignore[reportAttributeAccessIssue]
+        is_below = _C._dispatch_tls_is_dispatch_key_excluded(_C.DispatchKey.AutogradFunctionality)
+    return _as_found(func, args, kwargs) if is_below or torch.is_inference_mode_enabled() else func(*args, **kwargs)
 
 
 def _below_autograd(func: Any, args: Any, kwargs: Any) -> Any:

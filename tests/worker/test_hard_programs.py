@@ -330,8 +330,27 @@ def loops(_: Any, x: torch.Tensor) -> Any:
     return list(while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y.sin()), (torch.tensor(0), x)))
 
 
+def branches_within(model: Any, x: torch.Tensor) -> Any:
+    def inner(y: torch.Tensor) -> Any:
+        return torch.cond(y.sum() > 9, lambda z: z.sin(), lambda z: functional.dropout(model.linear(z), 0.3), (y,))
+
+    return while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, inner(y)), (torch.tensor(0), x))[1]
+
+
 def scans(_: Any, x: torch.Tensor) -> Any:
     return list(scan(lambda carry, y: (carry + y, carry * y + 0), torch.zeros(4), x))
+
+
+def loops_to(_: Any, x: torch.Tensor) -> torch.Tensor:
+    return while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, y.sin()), (torch.tensor(0), x))[1].sum()
+
+
+def scans_to(_: Any, x: torch.Tensor) -> torch.Tensor:
+    return scan(lambda carry, y: (carry * y.sin(), (carry * y).cos()), torch.ones(4), x)[1].sum()
+
+
+def maps_to(model: Any, x: torch.Tensor) -> torch.Tensor:
+    return map_over(lambda y, weight: y.sin() @ weight, x, model.other.weight).sum()
 
 
 def attends(x: torch.Tensor) -> torch.Tensor:
@@ -449,6 +468,21 @@ ROWS: dict[str, Row] = {
         lambda model, x: torch.export.export(model.linear, (x,)).module()(x), "dynamic_state"
     ),
     "`torch.cond`": row(branches, "unsupported_argument"),
+    "`torch.cond`, with its backward": row(
+        then_backward(lambda model, x: branches(model, model.linear(x))), "unsupported_argument"
+    ),
+    "`torch.cond` in `torch.cond`, with its backward": row(
+        then_backward(lambda model, x: torch.cond(x.sum() > 9, torch.sin, lambda y: branches(model, y).cos(), (x,))),
+        "unsupported_argument",
+    ),
+    "`torch.cond` in `while_loop`": row(branches_within, "unsupported_argument"),
+    "`torch.cond` under `torch.compile`, with its backward": row(
+        then_backward(compiled(branches, "aot_eager")), "unsupported_argument"
+    ),
+    "`while_loop`, `scan`, `map`, with their backward": row(
+        then_backward(lambda model, x: sum(loop(model, model.linear(x)) for loop in (loops_to, scans_to, maps_to))),
+        "unsupported_argument",
+    ),
     "`while_loop`": row(loops, "unsupported_argument"),
     "`scan`": row(scans, "unsupported_argument"),
     "`map` over a tensor": row(

@@ -78,6 +78,14 @@ def written_without_gradient() -> tuple[int, bool]:
         return x._version, x.T._is_view()
 
 
+def written_below_autograd() -> int:
+    """As in a branch of ``torch.cond``."""
+    x = torch.ones(2, 2)
+    with torch._C._AutoDispatchBelowAutograd():
+        x.square_()
+    return x._version
+
+
 PROGRAMS: dict[str, Callable[[], Any]] = {
     "the gradient of an operator that only has a kernel": lambda: gradient(own.wave),
     "the gradient of an operator that is composed of others": lambda: gradient(own.composed),
@@ -91,7 +99,11 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "a cast inside an operator that inference leaves whole": lambda: casts(
         lambda x: torch.einsum("ij,jk->ik", x, x), torch.inference_mode
     ),
+    "a cast inside an operator that comes whole below autograd": lambda: casts(
+        lambda x: torch.einsum("ij,jk->ik", x, x), torch._C._AutoDispatchBelowAutograd
+    ),
     "writes and views of other tensors in inference mode": written_without_gradient,
+    "a write of a composed operator below autograd": written_below_autograd,
     "an operator without a rule for vmap": lambda: torch.func.vmap(own.wave)(leaf().detach()),
 }
 

@@ -6,11 +6,14 @@ A program is a function of a model and an input. A row of docs/coverage.md is su
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
+from types import FunctionType
 from typing import Any
 
 import torch
 from torch import nn
+from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 
 import tensorviz
 from tensorviz.contracts.base import encode
@@ -73,9 +76,25 @@ class Witness(TorchDispatchMode):
         return True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if isinstance(func, HigherOrderOperator):
+            return self._operator_with_bodies(func, args, kwargs or {})
         if func is not torch.ops.prim.device.default:  # how a fake tensor tells its device; no computation
             self.seen.append(str(func))
         return func(*args, **(kwargs or {}))
+
+    def _operator_with_bodies(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """It is listed when it has run, after the operations of the functions that it calls."""
+        try:
+            return func(*tree_map_only((FunctionType, nn.Module), self._watching, args), **kwargs)
+        finally:
+            self.seen.append(str(func))
+
+    def _watching(self, body: Any) -> Any:
+        def watched(*args: Any) -> Any:
+            with self:
+                return body(*args)
+
+        return watched
 
 
 @dataclass(frozen=True)
