@@ -247,6 +247,9 @@ def _refuse_if_nothing(parts: _Parts, ended: Ended) -> None:
         raise refusal(code, problem["detail"], problem["hint"])
     if parts.operations or parts.calls:
         return
+    if "broken" in parts.single:
+        failure = parts.single["broken"]["type"]
+        raise refusal("nothing_recorded", f"the recorder failed before the first event was on record: {failure}")
     if "finish" in parts.single:
         raise _nothing_recorded(parts)
     if isinstance(ended, TimedOut):

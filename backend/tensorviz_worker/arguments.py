@@ -8,7 +8,7 @@ import contextlib
 import enum
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from types import MemberDescriptorType
+from types import GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import torch
@@ -23,7 +23,6 @@ _MAX_LEVEL = 56
 _MAX_INT_BITS = 13_000
 _MAX_KNOWN = 4096
 _ONLY_INTS = {int}
-_BARE = {tuple: "tuple", list: "list"}
 _PROFILER_RANGE = "__torch__.torch.classes.profiler._RecordFunction"
 _TORCH_KINDS: "dict[type, str]" = {
     torch.dtype: "dtype",
@@ -47,7 +46,7 @@ def opaque(kind: type, reason: str) -> str:
 class ArgumentEncoder:
     """``reference(tensor, path)`` gives the encoded tensor argument; ``path`` is where in the tree it was met.
 
-    ``scalars`` encode what has no parts, by its exact type.
+    ``scalars`` encode what has no parts, by the ``id()`` of its exact type: a class may have no hash.
     """
 
     def __init__(self, reference: "Callable[[Tensor, str], str]", depth: int, items: int, text: int) -> None:
@@ -58,7 +57,7 @@ class ArgumentEncoder:
         self._items = 0
         self._open: list[int] = []
         self._known_integers: dict[tuple[int, ...], str] = {}
-        self.scalars: dict[type, Callable[[Any], str]] = {
+        scalars: dict[type, Callable[[Any], str]] = {
             type(None): lambda _: NONE,
             bool: lambda value: '{"kind":"bool","value":true}' if value else '{"kind":"bool","value":false}',
             int: self._int,
@@ -72,12 +71,13 @@ class ArgumentEncoder:
             **dict.fromkeys(_SYMBOLS, self._symbol),
             **dict.fromkeys(_TORCH_KINDS, self._torch),
         }
+        self.scalars = {id(kind): encode for kind, encode in scalars.items()}
 
     def encode(self, value: Any, path: str) -> str:
         """The tree of one argument or result that sits at ``path``."""
-        if _is_tensor(value):
+        if _is(value, Tensor):
             return self._reference(value, path)
-        scalar = self.scalars.get(type(value))
+        scalar = self.scalars.get(id(type(value)))
         if scalar is not None:
             return scalar(value)
         if type(value) is list and value and len(value) < self._max_items and {*map(type, value)} == _ONLY_INTS:
@@ -100,19 +100,22 @@ class ArgumentEncoder:
         self._items += 1
         if self._items > self._max_items:
             return opaque(type(value), "item_limit")
-        if _is_tensor(value):
+        if _is(value, Tensor):
             return self._reference(value, path)
         kind = type(value)
-        scalar = self.scalars.get(kind)
+        scalar = self.scalars.get(id(kind))
         if scalar is not None:
             return scalar(value)
-        if kind in _BARE and depth < self._depth and level < _MAX_LEVEL and id(value) not in self._open:
+        if (
+            (kind is tuple or kind is list)
+            and depth < self._depth
+            and level < _MAX_LEVEL
+            and id(value) not in self._open
+        ):
             return self._bare(value, path, depth, level)
-        if not _tells_its_class(value):
-            return opaque(kind, "unsupported_type")
-        if isinstance(value, enum.Enum):
+        if _is(value, enum.Enum):
             return f'{{"kind":"enum","type":{quote(type_name(kind))},"name":{quote(_enum_name(value))}}}'
-        if isinstance(value, torch.ScriptObject) and value._type().qualified_name() == _PROFILER_RANGE:
+        if _is(value, torch.ScriptObject) and value._type().qualified_name() == _PROFILER_RANGE:
             return '{"kind":"record_function"}'
         reader = self._reader(value)
         if reader is None:
@@ -130,18 +133,18 @@ class ArgumentEncoder:
             self._open.pop()
 
     def _reader(self, value: Any) -> "Callable[[Any, str, int, int], str] | None":
-        if isinstance(value, tuple):
+        if _is(value, tuple):
             return self._namedtuple if _field_names(value) is not None else self._sequence
-        if isinstance(value, list):
+        if _is(value, list):
             return self._sequence
-        if isinstance(value, dict):
+        if _is(value, dict):
             return self._dict
-        if isinstance(value, slice):
+        if _is(value, slice):
             return self._slice
         return self._dataclass if _stored_fields(value) is not None else None
 
     def _sequence(self, value: Any, path: str, depth: int, level: int) -> str:
-        kind = "tuple" if isinstance(value, tuple) else "list"
+        kind = "tuple" if _is(value, tuple) else "list"
         if type(value) not in (list, tuple, torch.Size) and not _is_structseq(value):
             return opaque(type(value), "unsupported_type")
         return f'{{"kind":"{kind}","items":[{self._items_of(value, path, depth, level)}]}}'
@@ -157,10 +160,10 @@ class ArgumentEncoder:
             items = [self._node(item, f"{inside}{index}", depth + 1, level + 2) for index, item in enumerate(value)]
         finally:
             self._open.pop()
-        return f'{{"kind":"{_BARE[kind]}","items":[{",".join(items)}]}}'
+        return f'{{"kind":"{kind.__name__}","items":[{",".join(items)}]}}'
 
     def _items_of(self, value: Any, path: str, depth: int, level: int) -> str:
-        stored = tuple.__iter__(value) if isinstance(value, tuple) else list.__iter__(value)
+        stored = tuple.__iter__(value) if _is(value, tuple) else list.__iter__(value)
         inside = f'{path},"items",' if path else '"items",'
         return ",".join([self._node(item, f"{inside}{index}", depth, level + 2) for index, item in enumerate(stored)])
 
@@ -215,38 +218,28 @@ class ArgumentEncoder:
 
     def _subclassed_scalar(self, value: Any) -> "str | None":
         """An int, float or str of a subclass, such as numpy's float64, is that number to the dispatcher."""
-        if isinstance(value, int):
+        if _is(value, int):
             return self._int(int.__int__(value))
-        if isinstance(value, float):
+        if _is(value, float):
             return f'{{"kind":"float","value":"{to_float(float.__float__(value))}"}}'
-        return self._str(str.__str__(value)) if isinstance(value, str) else None
+        return self._str(str.__str__(value)) if _is(value, str) else None
 
 
 def _inside(path: str, step: str) -> str:
     return f"{path},{step}" if path else step
 
 
-def _is_tensor(value: Any) -> bool:
-    try:
-        return isinstance(value, Tensor)
-    except Exception:  # isinstance asks the object for its class
-        return False
-
-
-def _tells_its_class(value: Any) -> bool:
-    """Whether isinstance can be asked. A proxy may raise, as one without a request does in a web framework."""
-    try:
-        return isinstance(value.__class__, type)
-    except Exception:
-        return False
+def _is(value: Any, kind: type) -> bool:
+    """By the class of an object, not by what it says of its class, as a proxy or a mock does."""
+    return issubclass(type(value), kind)
 
 
 def _stored_length(value: Any) -> int:
-    if isinstance(value, list):
+    if _is(value, list):
         return list.__len__(value)
-    if isinstance(value, tuple):
+    if _is(value, tuple):
         return tuple.__len__(value)
-    return dict.__len__(value) if isinstance(value, dict) else 0
+    return dict.__len__(value) if _is(value, dict) else 0
 
 
 def _enum_name(value: enum.Enum) -> str:
@@ -273,34 +266,33 @@ def _class_attribute(kind: type, name: str) -> Any:
 
 
 def _is_structseq(value: Any) -> bool:
-    return hasattr(type(value), "n_sequence_fields")
+    return _class_attribute(type(value), "n_sequence_fields") is not None
 
 
 def _structseq_names(value: Any) -> "tuple[str, ...] | None":
     if not _is_structseq(value):
         return None
-    names = getattr(type(value), "__match_args__", None)
+    names = _class_attribute(type(value), "__match_args__")
     return names if isinstance(names, tuple) and len(names) == tuple.__len__(value) else None
 
 
 def _stored_items(value: "dict[Any, Any]") -> "Iterator[tuple[Any, Any]]":
     """The entries in a dict's own storage, without calling a method that a subclass may have overridden."""
-    if isinstance(value, OrderedDict):
-        return ((key, dict.__getitem__(value, key)) for key in OrderedDict.__iter__(value))
+    if _is(value, OrderedDict):
+        ordered: Any = value
+        return ((key, dict.__getitem__(value, key)) for key in OrderedDict.__iter__(ordered))
     return iter(dict.items(value))
 
 
 def _stored_fields(value: Any) -> "dict[str, Any] | None":
     """What a dataclass stores for its fields, in a dictionary or in slots; a field that is not set is left out."""
-    fields = getattr(type(value), "__dataclass_fields__", None)
+    fields = _class_attribute(type(value), "__dataclass_fields__")
     if not isinstance(fields, dict):
         return None
-    try:
-        stored = object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        stored = {}
-    if not isinstance(stored, dict):
-        return None
+    dictionary = _class_attribute(type(value), "__dict__")
+    if dictionary is not None and type(dictionary) is not GetSetDescriptorType:
+        return None  # code of the program's own
+    stored = {} if dictionary is None else object.__getattribute__(value, "__dict__")
     found = {}
     for name in fields:
         slot = _class_attribute(type(value), name)

@@ -5,6 +5,7 @@
 Every event first settles the values of the one before.
 """
 
+import contextlib
 import weakref
 from typing import Any, NamedTuple
 
@@ -219,19 +220,19 @@ class Facts:
             ):  # ``values.is_current``, in line
                 texts.append(ref.text)
             else:
-                scalar = scalars.get(type(value))
+                scalar = scalars.get(id(type(value)))
                 texts.append(self._encode(value, f'"args",{len(texts)}') if scalar is None else scalar(value))
         if not kwargs:
             return f'"args":[{",".join(texts)}],"kwargs":[]'
         named, names = [], self._names
         for name, value in kwargs.items():
-            scalar = scalars.get(type(value))
+            scalar = scalars.get(id(type(value)))
             text = self._encode(value, f'"kwargs",{len(named)},"value"') if scalar is None else scalar(value)
             named.append(f'{{"name":{names.get(name) or self._quoted(name)},"value":{text}}}')
         return f'"args":[{",".join(texts)}],"kwargs":[{",".join(named)}]'
 
     def _quoted(self, name: str) -> str:
-        text = self._names[name] = quote(name)
+        text = self._names[name] = quote(name[:1024])
         return text
 
     def _result(self, output: Any) -> str:
@@ -277,6 +278,9 @@ class Facts:
         self._values.settle()
         if self._registry.unseen_calls:
             self.gap("unobserved_call")
+        self._tell_end(error)
+
+    def _tell_end(self, error: "BaseException | None") -> None:
         diagnostic = self._diagnostics.record(error, None, self._open_call()) if error is not None else None
         self._write(f'{{"finish":{to_json({"diagnostic": diagnostic, "omitted": self._budget.omitted})}}}')
 
@@ -289,8 +293,11 @@ class Facts:
     def forget_all(self) -> None:
         self._values.forget_all()
 
-    def finish_broken(self, kind: type) -> None:
+    def finish_broken(self, kind: type, error: "BaseException | None") -> None:
         """Our own failure ended the recording: what follows it is missing and was not counted."""
+        self._budget.pending.clear()  # of an event that was not finished
+        with contextlib.suppress(Exception):
+            self._tell_end(error)
         self._write(f'{{"broken":{to_json({"type": tensors.type_name(kind)})}}}')
 
 

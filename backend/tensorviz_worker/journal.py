@@ -17,10 +17,17 @@ A file journal is memory-mapped: what is written survives the death of the proce
 
 import mmap
 import os
-from json.encoder import encode_basestring_ascii as quote
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 __all__ = ["FileJournal", "MemoryJournal", "quote", "to_json"]
+
+
+def quote(text: str) -> str:
+    """JSON text of a string. Half of a surrogate pair, which no JSON reader takes, becomes a question mark."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
+    return encode_basestring_ascii(text)
 
 
 def to_json(value: Any) -> str:

@@ -11,6 +11,8 @@ from torch.jit._script import OrderedDictWrapper
 from torch.nn import Module, Parameter
 from torch.nn.parameter import UninitializedTensorMixin  # pyright: ignore[reportAttributeAccessIssue]
 
+from tensorviz_worker.tensors import REFUSALS
+
 _own = object.__getattribute__
 
 MAX_PATHS = 100_000
@@ -136,6 +138,6 @@ def _numel(parameter: Any) -> "int | None":
     try:
         with torch._C.DisableTorchFunctionSubclass():
             size = parameter.numel()
-    except Exception:
+    except REFUSALS:
         return None
     return size if type(size) is int else None

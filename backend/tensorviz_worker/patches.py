@@ -66,13 +66,13 @@ class Patches:
 
     def install(
         self,
-        call: "Callable[..., Any]",
+        recording: "Callable[[Any], Any]",
         notice: "Callable[[str], None]",
         on_swap: "Callable[[Any, Any], None]",
         unwatched: "Callable[..., Any]",
         is_citable: "Callable[[Any], bool]",
     ) -> None:
-        """``call(original, module, args, kwargs)`` makes module calls; ``is_citable`` tells code not of torch.
+        """``recording(original)`` stands in for ``nn.Module.__call__``; ``is_citable`` tells code not of torch.
 
         ``notice(reason)`` is told what happens where it cannot be seen, with the contract's reason code.
         """
@@ -82,7 +82,7 @@ class Patches:
         def watch(owner: Any, name: str, reason: str, counts: "Callable[[Any], bool]" = _always) -> None:
             self._replace(owner, name, _Noticed(getattr(owner, name), lambda: notice(reason), counts))
 
-        self._replace(torch.nn.Module, "__call__", _calling(torch.nn.Module.__call__, call))
+        self._replace(torch.nn.Module, "__call__", recording(torch.nn.Module.__call__))
         self._replace(torch.utils, "swap_tensors", _before(torch.utils.swap_tensors, on_swap))
         for owner, name in _TRACES:
             self._replace(owner, name, _around(getattr(owner, name), unwatched))
@@ -149,16 +149,6 @@ def leave_uncompiled(code: Any, below: bool = False) -> None:
         return
     inner = _FrameAction.SKIP if below else _FrameAction.DEFAULT
     set_code_exec_strategy(code, _FrameExecStrategy(_FrameAction.SKIP, inner))
-
-
-def _calling(original: Any, call: "Callable[..., Any]") -> Any:
-    def calling(module: Any, *args: Any, **kwargs: Any) -> Any:
-        if _is_compiling():  # torch.compile follows the call, and must find nothing of ours there
-            return original(module, *args, **kwargs)
-        return call(original, module, args, kwargs)
-
-    leave_uncompiled(calling.__code__)
-    return functools.update_wrapper(calling, original)
 
 
 class _Noticed:

@@ -2,7 +2,7 @@
 
     Recorder            the user's handle: start, stop, and what went wrong with us
       _Mode             sees every dispatched operation        begin -> kernel -> end
-      _call             stands in for nn.Module.__call__       enter -> forward -> exit
+      _recording        stands in for nn.Module.__call__       enter -> forward -> exit
       _notice           what happens where we do not see it    gap
       Facts             values, versions, effects, modules: the state behind the ids
 
@@ -10,6 +10,9 @@ No tensor is kept: what a later event needs is held through weak references. Our
 the first one ends the recording with a reason, and the program goes on.
 """
 
+import functools
+import signal
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +37,10 @@ from tensorviz_worker.sources import SourceMap
 from tensorviz_worker.ways import call
 
 _get_ident = threading.get_ident
+_is_compiling = torch.compiler.is_dynamo_compiling
 _function_modes = torch._C._len_torch_function_stack
+_FRAMES_OF_CALL, _FRAMES_OF_EVENT = 4, 32
+"""A recorded module call takes four Python frames, one of them ours; what an event needs comes once, at the end."""
 _patches = Patches()
 _recorders: "dict[int, Recorder]" = {}
 
@@ -67,7 +73,7 @@ class _Mode(TorchDispatchMode):
             return self._guarded(func, args, kwargs)
         try:
             operation = recorder.begin(func, args, kwargs)
-        except Exception as error:
+        except BaseException as error:
             operation = recorder.break_off(error)
         if operation is None:
             return self._unbegun(func, args, kwargs)
@@ -80,7 +86,7 @@ class _Mode(TorchDispatchMode):
         if not recorder.idle:
             try:
                 recorder.end(operation, output)
-            except Exception as error:
+            except BaseException as error:
                 recorder.break_off(error)
         return output
 
@@ -122,18 +128,29 @@ def _works_unseen(kind: Any) -> bool:
     return computes and not issubclass(kind, (FakeTensor, NestedTensor))
 
 
-def _call(original: Any, module: Any, args: Any, kwargs: Any) -> Any:
-    recorder = _recorders.get(_get_ident())
-    token = recorder.guarded(recorder.facts.enter, module, args, kwargs) if recorder is not None else None
-    if recorder is None or token is None:
-        return original(module, *args, **kwargs)
-    try:
-        output = original(module, *args, **kwargs)
-    except BaseException as error:
-        recorder.guarded(recorder.facts.leave_failed, token, error)
-        raise
-    recorder.guarded(recorder.facts.leave, token, output)
-    return output
+def _recording(original: Any) -> Any:
+    """``nn.Module.__call__`` with its calls recorded. One frame: what nests deeply has to fit as it did without us."""
+
+    def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+        if _is_compiling():  # torch.compile follows the call, and must find nothing of ours there
+            return original(module, *args, **kwargs)
+        recorder = _recorders.get(_get_ident())
+        token = recorder.guarded(recorder.facts.enter, module, args, kwargs) if recorder is not None else None
+        if recorder is None or token is None:
+            return original(module, *args, **kwargs)
+        try:
+            output = original(module, *args, **kwargs)
+        except BaseException as error:
+            recorder.guarded(recorder.facts.leave_failed, token, error)
+            raise
+        recorder.guarded(recorder.facts.leave, token, output)
+        return output
+
+    return functools.update_wrapper(call, original)
+
+
+_CALL = _recording(_get_ident).__code__
+"""The code of every such call: the frames of module calls."""
 
 
 def _unwatched(original: Any, args: Any, kwargs: Any) -> Any:
@@ -173,7 +190,7 @@ def _notice(reason: str) -> None:
         recorder.guarded(recorder.facts.gap, reason)
 
 
-diagnostics.hooks.update((_Mode.__torch_dispatch__.__code__, _call.__code__))
+diagnostics.hooks.update((_Mode.__torch_dispatch__.__code__, _CALL))
 
 
 class Recorder:
@@ -182,7 +199,7 @@ class Recorder:
     def __init__(self, journal: Any, limits: Limits, workspace: str) -> None:
         budget = Budget(journal, limits)
         self.sources = SourceMap(
-            budget.note, workspace, limits.bytes // 4, lambda: budget.gap("location_limit"), (_call.__code__,)
+            budget.note, workspace, limits.bytes // 4, lambda: budget.gap("location_limit"), (_CALL,)
         )
         self.facts = Facts(budget, self.sources)
         self.begin, self.end = self.facts.begin, self.facts.end
@@ -190,6 +207,7 @@ class Recorder:
         self.idle = False
         self.thread = _get_ident()
         self._other_threads = False
+        self._depth = self._deeper = 0  # the program's limit of recursion, and ours
         self.failure: BaseException | None = None
 
     def start(self) -> None:
@@ -198,13 +216,18 @@ class Recorder:
         if self.thread in _recorders:
             raise RuntimeError("this thread is being recorded already; one recording at a time")
         if not _recorders:
-            _patches.install(_call, _notice, _forget, _unwatched, self.sources.is_citable)
+            _patches.install(_recording, _notice, _forget, _unwatched, self.sources.is_citable)
         _recorders[self.thread] = self
+        self._depth = sys.getrecursionlimit()
+        self._deeper = self._depth * _FRAMES_OF_CALL // (_FRAMES_OF_CALL - 1) + _FRAMES_OF_EVENT
+        sys.setrecursionlimit(self._deeper)
         self._mode.__enter__()
 
     def stop(self, error: "BaseException | None" = None) -> None:
         """Ends the recording; ``error`` is the exception that ended the program, if one did."""
         was_on = _take_off(self._mode) is not None
+        if sys.getrecursionlimit() == self._deeper:
+            sys.setrecursionlimit(self._depth)
         if len(_recorders) == 1:
             _patches.remove()
         del _recorders[self.thread]
@@ -214,7 +237,7 @@ class Recorder:
             self.guarded(self.facts.gap, "unobserved_thread")
         self.guarded(self.facts.finish, error)
         if self.failure is not None:
-            self.facts.finish_broken(type(self.failure))
+            self.facts.finish_broken(type(self.failure), error)
         self.facts.forget_all()
 
     def unwatched(self, original: Any, args: Any, kwargs: Any) -> Any:
@@ -244,19 +267,34 @@ class Recorder:
                 with torch._C.DisableTorchFunction():
                     return step(*arguments)
             return step(*arguments)
-        except Exception as error:
-            self.failure = error
-            return None
+        except BaseException as error:
+            self.break_off(error)
         finally:
             self.idle = self.failure is not None
 
-    def break_off(self, error: Exception) -> None:
-        """A mistake of ours ends the recording, and nothing else."""
+    def break_off(self, error: BaseException) -> None:
+        """What is raised while we record ends the recording: a part of an event is none.
+
+        A mistake of ours goes no further. What a signal brought, such as a time limit, is the program's.
+        """
         self.failure, self.idle = error, True
+        if not isinstance(error, Exception) or _is_from_a_signal(error):
+            raise error
+
+
+def _is_from_a_signal(error: BaseException) -> bool:
+    handlers = map(signal.getsignal, signal.valid_signals())
+    codes = {getattr(getattr(handler, "__func__", handler), "__code__", None) for handler in handlers}
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 leave_uncompiled(_Mode.__torch_dispatch__.__code__)
-leave_uncompiled(_call.__code__)
+leave_uncompiled(_CALL)
 leave_uncompiled(body_code)
 for _step in (Recorder.guarded, Facts.begin, Facts.end):
     leave_uncompiled(_step.__code__, below=True)

@@ -303,6 +303,8 @@ def _stamp(path: str) -> Any:
 
 def _read(path: str) -> "bytes | None":
     try:
+        if not os.path.isfile(path):  # reading a pipe would wait
+            return None
         with open(path, "rb") as stream:
             data = stream.read(_MAX_SOURCE + 1)
     except (OSError, ValueError):

@@ -13,6 +13,12 @@ _strided = torch.strided
 _NUMBERS = (int, torch.SymInt)
 PLAIN = frozenset((Tensor, torch.nn.Parameter))
 """The types that have no code of their own behind their attributes."""
+_MODULE, _NAME = type.__dict__["__module__"], type.__dict__["__qualname__"]
+_Base: Any = torch._C.TensorBase
+"""Whose attributes a subclass cannot put its own code in front of."""
+REFUSALS = (RuntimeError, TypeError, AttributeError, ValueError)
+"""How torch and its subclasses refuse to tell; what else is raised while we read came from outside, as by a signal."""
+_MAX_SIZE = 2**53 - 1
 _MAX_TEXTS = 4096
 _texts: "dict[Any, str]" = {}
 """Encoded facts by what they say: a model has a few dozen kinds of tensors and thousands of values."""
@@ -30,8 +36,9 @@ class Unreadable(Exception):
 
 def type_name(kind: type) -> str:
     """``module.QualifiedName`` of a class, as text that a contract name can hold."""
-    name = f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', kind.__name__)}"
-    return name.encode("utf-8", "replace").decode()[:1024] or "?"
+    module = type.__getattribute__(kind, "__dict__").get("__module__", _MODULE.__get__(kind))
+    name = f"{module if isinstance(module, str) else '?'}.{_NAME.__get__(kind)}"  # whatever a metaclass says
+    return name.encode("utf-8", "replace").decode()[:1024]
 
 
 def is_fake(tensor: Tensor) -> bool:
@@ -40,15 +47,13 @@ def is_fake(tensor: Tensor) -> bool:
 
 def counters(tensor: Tensor) -> "tuple[int | None, bool]":
     """PyTorch's version counter and ``requires_grad``. Inference tensors have no version, and say so by raising."""
-    if type(tensor) not in PLAIN:
-        with torch._C.DisableTorchFunctionSubclass():
-            return _version(tensor), tensor.requires_grad
-    return _version(tensor), tensor.requires_grad
+    with torch._C.DisableTorchFunctionSubclass():
+        return _version(tensor), _Base.requires_grad.__get__(tensor)
 
 
 def _version(tensor: Tensor) -> "int | None":
     try:
-        return tensor._version
+        return _Base._version.__get__(tensor)
     except (RuntimeError, NotImplementedError):
         return None
 
@@ -68,16 +73,15 @@ def read(tensor: Tensor) -> Reading:
         key = (kind, shape, stride, offset, tensor.dtype, tensor.device, layout)
         text = _texts.get(key) or _learn(key, tensor)
         return text, untyped_storage(tensor), tensor._version, tensor.requires_grad, False, True, shape
-    except Unreadable:
-        raise
-    except Exception:  # an inference tensor, symbolic sizes, no storage: what is rare is read with more care
+    except REFUSALS:  # an inference tensor, symbolic sizes, no storage: what is rare is read with more care
         return _read_carefully(tensor, kind)
 
 
 def _read_carefully(tensor: Tensor, kind: type) -> Reading:
     try:
-        return _read(tensor, kind, False)
-    except Exception as error:
+        with torch._C.DisableTorchFunctionSubclass():
+            return _read(tensor, kind, False)
+    except REFUSALS as error:
         raise Unreadable from error
 
 
@@ -88,37 +92,36 @@ def _read_subclass(tensor: Tensor, kind: type) -> Reading:
 
 
 def _read(tensor: Tensor, kind: type, fake: bool) -> Reading:
-    shape = _shape(tensor)
-    strided = tensor.layout is _strided and not tensor.is_nested
-    stride, offset = (tensor.stride(), tensor.storage_offset()) if strided else (None, None)
+    nested, layout = _Base.is_nested.__get__(tensor), _Base.layout.__get__(tensor)
+    strided = layout is _strided and not nested
+    shape = _sizes(tensor) if nested and layout is _strided else _Base.shape.__get__(tensor)
+    stride, offset = (_Base.stride(tensor), _Base.storage_offset(tensor)) if strided else (None, None)
     place, version = storage(tensor) if strided else None, _version(tensor)
-    text = _text(tensor, kind, shape, stride, offset)
-    plain = kind is type(tensor) and kind in PLAIN and version is not None and not tensor.is_nested
-    return text, place, version, tensor.requires_grad, fake, plain, shape
+    device: Any = tensor.device if fake else _Base.device.__get__(tensor)  # a fake tensor says for which it stands
+    text = _text(tensor, (kind, shape, stride, offset, _Base.dtype.__get__(tensor), device, layout))
+    plain = kind is type(tensor) and kind in PLAIN and version is not None and not nested
+    return text, place, version, _Base.requires_grad.__get__(tensor), fake, plain, shape
 
 
-def _shape(tensor: Tensor) -> "tuple[Any, ...]":
+def _sizes(tensor: Tensor) -> "tuple[Any, ...]":
     """Of a nested tensor that is not jagged, the sizes that it has; it refuses to tell the others."""
-    if not tensor.is_nested or tensor.layout is not _strided:
-        return tensor.shape
     sizes: list[Any] = []
-    for dimension in range(tensor.dim()):
+    for dimension in range(_Base.dim(tensor)):
         try:
-            sizes.append(tensor.size(dimension))
+            sizes.append(_Base.size(tensor, dimension))
         except RuntimeError:
             sizes.append("*")
     return tuple(sizes)
 
 
-def _text(tensor: Tensor, kind: type, shape: Any, stride: Any, offset: Any) -> str:
-    key = (kind, shape, stride, offset, tensor.dtype, tensor.device, tensor.layout)
+def _text(tensor: Tensor, key: "tuple[Any, ...]") -> str:
     try:
         return _texts.get(key) or _learn(key, tensor)
     except TypeError:  # a symbolic size has no hash
         return _describe(tensor, key)
 
 
-def _learn(key: Any, tensor: Tensor) -> str:
+def _learn(key: "tuple[Any, ...]", tensor: Tensor) -> str:
     if len(_texts) >= _MAX_TEXTS:
         _texts.clear()
     text = _texts[key] = _describe(tensor, key)
@@ -126,17 +129,16 @@ def _learn(key: Any, tensor: Tensor) -> str:
 
 
 def _describe(tensor: Tensor, key: "tuple[Any, ...]") -> str:
-    kind, shape, stride, offset, *_ = key
+    kind, shape, stride, offset, dtype, device, layout = key
     text = (
         f'"type":{quote(type_name(kind))},"shape":{_dimensions(shape)},'
         f'"strides":{"null" if stride is None else _dimensions(stride)},'
         f'"storageOffset":{"null" if offset is None else _dimension(offset)},'
-        f'"dtype":{quote(str(tensor.dtype))},"device":{quote(str(tensor.device))},"layout":{quote(str(tensor.layout))}'
+        f'"dtype":{quote(str(dtype))},"device":{quote(str(device))},"layout":{quote(str(layout))}'
     )
     count = _count(shape)
-    if count is not None and stride is not None:
-        text += f',"logicalBytes":{count * tensor.element_size()}'
-    return text
+    size = None if count is None or stride is None else count * _Base.element_size(tensor)
+    return text if size is None or size > _MAX_SIZE else f'{text},"logicalBytes":{size}'
 
 
 def _twin(tensor: Tensor) -> type:
@@ -167,7 +169,7 @@ def _dimensions(sizes: Any) -> str:
 
 def _dimension(size: Any) -> str:
     if type(size) is int:
-        return int.__repr__(size)
+        return int.__repr__(size) if -_MAX_SIZE <= size <= _MAX_SIZE else f'"{size:+d}"'
     if isinstance(size, str):
         return '"*"'
     if not isinstance(size, _NUMBERS):

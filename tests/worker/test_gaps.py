@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import torch
@@ -191,7 +192,7 @@ def test_parameters_of_scripted_and_traced_modules_are_counted_and_are_state() -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))).eval()
-        traced = torch.jit.trace(nn.Linear(3, 3), torch.ones(1, 3))
+        traced: Any = torch.jit.trace(nn.Linear(3, 3), torch.ones(1, 3))
     for module, count in ((scripted, 18), (traced, 12)):
         capture = tensorviz.capture(module, torch.ones(2, 3)).snapshot
         assert capture.status == "complete"

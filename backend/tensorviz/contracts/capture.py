@@ -30,7 +30,10 @@ Dimension = (
     Annotated[int, Field(ge=-(2**53) + 1, le=2**53 - 1)]
     | Annotated[str, Field(pattern=r"^[A-Za-z(*+-][^\n]*$", max_length=256)]
 )
-"""A size, stride or offset: a number, or the text of a symbolic expression where torch knows no number."""
+"""A size, stride or offset: a number, or the text of a symbolic expression where torch knows no number.
+
+``*`` is a size that differs from row to row. A number that JavaScript would round, beyond 2**53, is text with its sign.
+"""
 
 ReasonCode = Literal[
     "run_failed",  # the program raised
