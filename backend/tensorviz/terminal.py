@@ -11,7 +11,17 @@ from rich.console import Console
 from rich.text import Text
 
 from tensorviz.contracts.attempt import RunAttempt, Stage
-from tensorviz.contracts.capture import CaptureSnapshot, Diagnostic, Operation, Reason, ReasonCode
+from tensorviz.contracts.capture import (
+    CaptureSnapshot,
+    Diagnostic,
+    Exited,
+    Killed,
+    Operation,
+    Reason,
+    ReasonCode,
+    Termination,
+    TimedOut,
+)
 from tensorviz.contracts.problem import Problem
 from tensorviz.views import failure, outline
 
@@ -57,6 +67,7 @@ STAGES: dict[Stage, str] = {
     "ended": "done",
 }
 _LOG_LINES = 20
+_ENDINGS = ("worker_killed", "worker_exited", "timed_out")
 _STYLES = {
     "complete": "bold green",
     "partial": "bold yellow",
@@ -111,7 +122,8 @@ def show_head(out: Console, capture: CaptureSnapshot, bytes_: int, seconds: floa
     out.print(f"  {', '.join(counted(len(items), noun) for items, noun in counts)}, {size(bytes_)}{took}")
     out.print(f"  coverage: {_coverage(capture)}")
     for reason in capture.reasons:
-        out.print(Text.assemble("  ", (f"{reason.code}", "yellow"), f": {_reason(reason)}"))
+        ended = _ended(capture.termination) if reason.code in _ENDINGS else ""
+        out.print(Text.assemble("  ", (f"{reason.code}", "yellow"), f": {_reason(reason)}{ended}"))
     _show_failure(out, capture)
 
 
@@ -131,6 +143,10 @@ def _show_failure(out: Console, capture: CaptureSnapshot) -> None:
         word = "failed" if operation is None else "then"
         out.print(Text.assemble("  ", (word, _STYLES["failed"]), f": raised {clean(raised[0].exception)}"))
         _show_place(out, capture, raised[0])
+    open_calls = [call for call in capture.invocations if call.status == "in_flight"]
+    if operation is None and not raised and open_calls:
+        out.print(Text.assemble("  ", ("in flight", _STYLES["in_flight"]), ": a module call, between two operations"))
+        out.print(f"    module:   {clean(_call_name(capture, open_calls[-1].id))}")
 
 
 def _show_place(out: Console, capture: CaptureSnapshot, record: Operation | Diagnostic) -> None:
@@ -176,6 +192,15 @@ def _reason(reason: Reason) -> str:
     subject = f", first at {reason.subject}" if reason.subject and reason.count > 1 else ""
     detail = f": {clean(reason.detail)}" if reason.detail else ""
     return f"{REASONS[reason.code]}{times}{subject}{detail}"
+
+
+def _ended(termination: Termination) -> str:
+    """How the worker's process ended, in brackets."""
+    if isinstance(termination, Killed):
+        return f" ({clean(termination.signal)})"
+    if isinstance(termination, Exited):
+        return f" (status {termination.code})"
+    return f" ({termination.seconds:g} s)" if isinstance(termination, TimedOut) else ""
 
 
 def _exception(capture: CaptureSnapshot, operation: Operation) -> str:

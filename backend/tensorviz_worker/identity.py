@@ -36,7 +36,7 @@ class TensorRef(weakref.ref):
     text: str
     version: "int | None"
     logical: int
-    requires_grad: bool
+    requires_grad: "bool | None"  # None when it was gone before autograd completed it
     shape: Any
     plain: bool  # an ordinary tensor, whose attributes can be read as they are and whose version is a number
 

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor
+from torch.nn.parameter import UninitializedTensorMixin  # pyright: ignore[reportAttributeAccessIssue]
 
 from tensorviz_worker.journal import quote, to_json
 
@@ -86,6 +87,8 @@ def _read_carefully(tensor: Tensor, kind: type) -> Reading:
 
 
 def _read_subclass(tensor: Tensor, kind: type) -> Reading:
+    if issubclass(kind, UninitializedTensorMixin):  # its sizes are not its own yet
+        raise Unreadable
     with torch._C.DisableTorchFunctionSubclass():
         fake = is_fake(tensor)
         return _read(tensor, _twin(tensor) if fake else kind, fake)

@@ -18,7 +18,7 @@ from tensorviz_worker.tensors import read
 _FIRST_USE = '{"kind":"external","reason":"first_use"}'
 _UNOBSERVED_WRITE = '{"kind":"external","reason":"unobserved_write"}'
 _STATE = '{"kind":"state","state":null}'
-_JSON = {True: "true", False: "false"}
+_JSON = {True: "true", False: "false", None: "null"}
 
 
 class Values:
@@ -97,7 +97,7 @@ class Values:
             elif tensor is not None:
                 version, requires_grad = tensors.counters(tensor)
             else:
-                version, requires_grad = _last_version(ref), ref.requires_grad
+                version, requires_grad = _last_version(ref), ref.requires_grad or None
             if version != ref.version or requires_grad is not ref.requires_grad:
                 ref.version, ref.requires_grad = version, requires_grad
                 changed += f',["{ref.value}",{to_json(version)},{_JSON[requires_grad]}]'

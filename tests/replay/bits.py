@@ -71,7 +71,8 @@ def _shape(tensor: Tensor) -> tuple[int | str, ...]:
     if is_nested_list(tensor):
         columns = _tolist(tensor._nested_tensor_size().t())
         return (len(columns[0]), *(sizes[0] if len({*sizes}) == 1 else "*" for sizes in columns))
-    return ("unknown",) if is_lazy(tensor) else _numbers(tensor.shape)
+    asked_of_torch: Any = torch.Tensor.shape  # a subclass may have a ``shape`` of its own, or refuse to tell it
+    return ("unknown",) if is_lazy(tensor) else _numbers(asked_of_torch.__get__(tensor))
 
 
 def is_nested_list(tensor: Tensor) -> bool:

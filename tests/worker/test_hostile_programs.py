@@ -201,3 +201,13 @@ def test_code_that_claims_to_be_from_a_pipe_is_recorded_without_reading_it(tmp_p
     with tensorviz.record() as run:
         names["forward"](torch.ones(2))
     assert [file.digest for file in run.snapshot.source.files if file.path.endswith("pipe.py")] == [None]
+
+
+def test_a_result_that_is_dropped_at_once_does_not_claim_to_need_no_gradient() -> None:
+    class Drops(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x.sum()
+            return x + 1
+
+    snapshot = tensorviz.capture(Drops(), torch.ones(2, requires_grad=True)).snapshot
+    assert [value.requiresGrad for value in snapshot.values] == [True, None, True]

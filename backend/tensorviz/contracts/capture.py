@@ -249,8 +249,8 @@ class Value(Model):
     """One tensor object at one version. ``strides`` count elements; ``logicalBytes`` is ``numel() * element_size()``.
 
     ``object`` and ``storage`` are identities: equal shapes say nothing. ``version`` is torch's counter, null where
-    torch refuses to tell it or the tensor was gone before autograd completed it. ``logicalVersion`` numbers this
-    object's retained observations.
+    torch refuses to tell it. It and ``requiresGrad`` are null where the tensor was gone before autograd completed them.
+    ``logicalVersion`` numbers this object's retained observations.
     """
 
     id: ValueId
@@ -267,7 +267,7 @@ class Value(Model):
     dtype: Name
     device: Name
     layout: Name
-    requiresGrad: bool
+    requiresGrad: bool | None
     state: StateId | None
     logicalBytes: Count = absent
 

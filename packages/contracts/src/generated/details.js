@@ -11577,7 +11577,7 @@ return errors === 0;
 }
 validate190.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema84 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
+const schema84 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"anyOf":[{"type":"boolean"},{"type":"null"}]},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
 const pattern47 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
 const pattern53 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
 const pattern55 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
@@ -13066,8 +13066,12 @@ errors = vErrors.length;
 }
 }
 if(data.requiresGrad !== undefined){
-if(typeof data.requiresGrad !== "boolean"){
-const err40 = {instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/type",keyword:"type",params:{type: "boolean"}};
+let data9 = data.requiresGrad;
+const _errs24 = errors;
+let valid2 = false;
+const _errs25 = errors;
+if(typeof data9 !== "boolean"){
+const err40 = {instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/anyOf/0/type",keyword:"type",params:{type: "boolean"}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -13076,18 +13080,11 @@ vErrors.push(err40);
 }
 errors++;
 }
-}
-if(data.shape !== undefined){
-let data10 = data.shape;
-if(Array.isArray(data10)){
-const len0 = data10.length;
-for(let i0=0; i0<len0; i0++){
-let data11 = data10[i0];
-const _errs28 = errors;
-let valid4 = false;
-const _errs29 = errors;
-if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-const err41 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+var _valid1 = _errs25 === errors;
+valid2 = valid2 || _valid1;
+const _errs27 = errors;
+if(data9 !== null){
+const err41 = {instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err41];
 }
@@ -13096,9 +13093,10 @@ vErrors.push(err41);
 }
 errors++;
 }
-if((typeof data11 == "number") && (isFinite(data11))){
-if(data11 > 9007199254740991 || isNaN(data11)){
-const err42 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+var _valid1 = _errs27 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err42 = {instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err42];
 }
@@ -13107,8 +13105,29 @@ vErrors.push(err42);
 }
 errors++;
 }
-if(data11 < -9007199254740991 || isNaN(data11)){
-const err43 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+else {
+errors = _errs24;
+if(vErrors !== null){
+if(_errs24){
+vErrors.length = _errs24;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+if(data.shape !== undefined){
+let data10 = data.shape;
+if(Array.isArray(data10)){
+const len0 = data10.length;
+for(let i0=0; i0<len0; i0++){
+let data11 = data10[i0];
+const _errs32 = errors;
+let valid5 = false;
+const _errs33 = errors;
+if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
+const err43 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err43];
 }
@@ -13117,13 +13136,9 @@ vErrors.push(err43);
 }
 errors++;
 }
-}
-var _valid1 = _errs29 === errors;
-valid4 = valid4 || _valid1;
-const _errs31 = errors;
-if(typeof data11 === "string"){
-if(func2(data11) > 256){
-const err44 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
+if((typeof data11 == "number") && (isFinite(data11))){
+if(data11 > 9007199254740991 || isNaN(data11)){
+const err44 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err44];
 }
@@ -13132,8 +13147,8 @@ vErrors.push(err44);
 }
 errors++;
 }
-if(!pattern53.test(data11)){
-const err45 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
+if(data11 < -9007199254740991 || isNaN(data11)){
+const err45 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
 if(vErrors === null){
 vErrors = [err45];
 }
@@ -13143,8 +13158,12 @@ vErrors.push(err45);
 errors++;
 }
 }
-else {
-const err46 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+var _valid2 = _errs33 === errors;
+valid5 = valid5 || _valid2;
+const _errs35 = errors;
+if(typeof data11 === "string"){
+if(func2(data11) > 256){
+const err46 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err46];
 }
@@ -13153,10 +13172,8 @@ vErrors.push(err46);
 }
 errors++;
 }
-var _valid1 = _errs31 === errors;
-valid4 = valid4 || _valid1;
-if(!valid4){
-const err47 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf",keyword:"anyOf",params:{}};
+if(!pattern53.test(data11)){
+const err47 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err47];
 }
@@ -13165,11 +13182,34 @@ vErrors.push(err47);
 }
 errors++;
 }
+}
 else {
-errors = _errs28;
+const err48 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err48];
+}
+else {
+vErrors.push(err48);
+}
+errors++;
+}
+var _valid2 = _errs35 === errors;
+valid5 = valid5 || _valid2;
+if(!valid5){
+const err49 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err49];
+}
+else {
+vErrors.push(err49);
+}
+errors++;
+}
+else {
+errors = _errs32;
 if(vErrors !== null){
-if(_errs28){
-vErrors.length = _errs28;
+if(_errs32){
+vErrors.length = _errs32;
 }
 else {
 vErrors = null;
@@ -13179,35 +13219,7 @@ vErrors = null;
 }
 }
 else {
-const err48 = {instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}};
-if(vErrors === null){
-vErrors = [err48];
-}
-else {
-vErrors.push(err48);
-}
-errors++;
-}
-}
-if(data.state !== undefined){
-let data12 = data.state;
-const _errs34 = errors;
-let valid5 = false;
-const _errs35 = errors;
-if(typeof data12 === "string"){
-if(!pattern37.test(data12)){
-const err49 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
-if(vErrors === null){
-vErrors = [err49];
-}
-else {
-vErrors.push(err49);
-}
-errors++;
-}
-}
-else {
-const err50 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/type",keyword:"type",params:{type: "string"}};
+const err50 = {instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}};
 if(vErrors === null){
 vErrors = [err50];
 }
@@ -13216,11 +13228,15 @@ vErrors.push(err50);
 }
 errors++;
 }
-var _valid2 = _errs35 === errors;
-valid5 = valid5 || _valid2;
-const _errs37 = errors;
-if(data12 !== null){
-const err51 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/1/type",keyword:"type",params:{type: "null"}};
+}
+if(data.state !== undefined){
+let data12 = data.state;
+const _errs38 = errors;
+let valid6 = false;
+const _errs39 = errors;
+if(typeof data12 === "string"){
+if(!pattern37.test(data12)){
+const err51 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err51];
 }
@@ -13229,10 +13245,9 @@ vErrors.push(err51);
 }
 errors++;
 }
-var _valid2 = _errs37 === errors;
-valid5 = valid5 || _valid2;
-if(!valid5){
-const err52 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf",keyword:"anyOf",params:{}};
+}
+else {
+const err52 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err52];
 }
@@ -13241,11 +13256,36 @@ vErrors.push(err52);
 }
 errors++;
 }
+var _valid3 = _errs39 === errors;
+valid6 = valid6 || _valid3;
+const _errs41 = errors;
+if(data12 !== null){
+const err53 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err53];
+}
 else {
-errors = _errs34;
+vErrors.push(err53);
+}
+errors++;
+}
+var _valid3 = _errs41 === errors;
+valid6 = valid6 || _valid3;
+if(!valid6){
+const err54 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err54];
+}
+else {
+vErrors.push(err54);
+}
+errors++;
+}
+else {
+errors = _errs38;
 if(vErrors !== null){
-if(_errs34){
-vErrors.length = _errs34;
+if(_errs38){
+vErrors.length = _errs38;
 }
 else {
 vErrors = null;
@@ -13255,36 +13295,12 @@ vErrors = null;
 }
 if(data.storage !== undefined){
 let data13 = data.storage;
-const _errs40 = errors;
-let valid6 = false;
-const _errs41 = errors;
+const _errs44 = errors;
+let valid7 = false;
+const _errs45 = errors;
 if(typeof data13 === "string"){
 if(!pattern55.test(data13)){
-const err53 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
-if(vErrors === null){
-vErrors = [err53];
-}
-else {
-vErrors.push(err53);
-}
-errors++;
-}
-}
-else {
-const err54 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/type",keyword:"type",params:{type: "string"}};
-if(vErrors === null){
-vErrors = [err54];
-}
-else {
-vErrors.push(err54);
-}
-errors++;
-}
-var _valid3 = _errs41 === errors;
-valid6 = valid6 || _valid3;
-const _errs43 = errors;
-if(data13 !== null){
-const err55 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/1/type",keyword:"type",params:{type: "null"}};
+const err55 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err55];
 }
@@ -13293,10 +13309,9 @@ vErrors.push(err55);
 }
 errors++;
 }
-var _valid3 = _errs43 === errors;
-valid6 = valid6 || _valid3;
-if(!valid6){
-const err56 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf",keyword:"anyOf",params:{}};
+}
+else {
+const err56 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err56];
 }
@@ -13305,11 +13320,36 @@ vErrors.push(err56);
 }
 errors++;
 }
+var _valid4 = _errs45 === errors;
+valid7 = valid7 || _valid4;
+const _errs47 = errors;
+if(data13 !== null){
+const err57 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err57];
+}
 else {
-errors = _errs40;
+vErrors.push(err57);
+}
+errors++;
+}
+var _valid4 = _errs47 === errors;
+valid7 = valid7 || _valid4;
+if(!valid7){
+const err58 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err58];
+}
+else {
+vErrors.push(err58);
+}
+errors++;
+}
+else {
+errors = _errs44;
 if(vErrors !== null){
-if(_errs40){
-vErrors.length = _errs40;
+if(_errs44){
+vErrors.length = _errs44;
 }
 else {
 vErrors = null;
@@ -13319,32 +13359,11 @@ vErrors = null;
 }
 if(data.storageOffset !== undefined){
 let data14 = data.storageOffset;
-const _errs46 = errors;
-let valid7 = false;
-const _errs47 = errors;
+const _errs50 = errors;
+let valid8 = false;
+const _errs51 = errors;
 if(!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))){
-const err57 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err57];
-}
-else {
-vErrors.push(err57);
-}
-errors++;
-}
-if((typeof data14 == "number") && (isFinite(data14))){
-if(data14 > 9007199254740991 || isNaN(data14)){
-const err58 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
-if(vErrors === null){
-vErrors = [err58];
-}
-else {
-vErrors.push(err58);
-}
-errors++;
-}
-if(data14 < -9007199254740991 || isNaN(data14)){
-const err59 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+const err59 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err59];
 }
@@ -13353,13 +13372,9 @@ vErrors.push(err59);
 }
 errors++;
 }
-}
-var _valid4 = _errs47 === errors;
-valid7 = valid7 || _valid4;
-const _errs49 = errors;
-if(typeof data14 === "string"){
-if(func2(data14) > 256){
-const err60 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
+if((typeof data14 == "number") && (isFinite(data14))){
+if(data14 > 9007199254740991 || isNaN(data14)){
+const err60 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err60];
 }
@@ -13368,8 +13383,8 @@ vErrors.push(err60);
 }
 errors++;
 }
-if(!pattern53.test(data14)){
-const err61 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
+if(data14 < -9007199254740991 || isNaN(data14)){
+const err61 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
 if(vErrors === null){
 vErrors = [err61];
 }
@@ -13379,8 +13394,12 @@ vErrors.push(err61);
 errors++;
 }
 }
-else {
-const err62 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/type",keyword:"type",params:{type: "string"}};
+var _valid5 = _errs51 === errors;
+valid8 = valid8 || _valid5;
+const _errs53 = errors;
+if(typeof data14 === "string"){
+if(func2(data14) > 256){
+const err62 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err62];
 }
@@ -13389,11 +13408,8 @@ vErrors.push(err62);
 }
 errors++;
 }
-var _valid4 = _errs49 === errors;
-valid7 = valid7 || _valid4;
-const _errs51 = errors;
-if(data14 !== null){
-const err63 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/2/type",keyword:"type",params:{type: "null"}};
+if(!pattern53.test(data14)){
+const err63 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err63];
 }
@@ -13402,10 +13418,9 @@ vErrors.push(err63);
 }
 errors++;
 }
-var _valid4 = _errs51 === errors;
-valid7 = valid7 || _valid4;
-if(!valid7){
-const err64 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf",keyword:"anyOf",params:{}};
+}
+else {
+const err64 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err64];
 }
@@ -13414,11 +13429,36 @@ vErrors.push(err64);
 }
 errors++;
 }
+var _valid5 = _errs53 === errors;
+valid8 = valid8 || _valid5;
+const _errs55 = errors;
+if(data14 !== null){
+const err65 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/2/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err65];
+}
 else {
-errors = _errs46;
+vErrors.push(err65);
+}
+errors++;
+}
+var _valid5 = _errs55 === errors;
+valid8 = valid8 || _valid5;
+if(!valid8){
+const err66 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err66];
+}
+else {
+vErrors.push(err66);
+}
+errors++;
+}
+else {
+errors = _errs50;
 if(vErrors !== null){
-if(_errs46){
-vErrors.length = _errs46;
+if(_errs50){
+vErrors.length = _errs50;
 }
 else {
 vErrors = null;
@@ -13428,39 +13468,18 @@ vErrors = null;
 }
 if(data.strides !== undefined){
 let data15 = data.strides;
-const _errs54 = errors;
-let valid8 = false;
-const _errs55 = errors;
+const _errs58 = errors;
+let valid9 = false;
+const _errs59 = errors;
 if(Array.isArray(data15)){
 const len1 = data15.length;
 for(let i1=0; i1<len1; i1++){
 let data16 = data15[i1];
-const _errs58 = errors;
-let valid11 = false;
-const _errs59 = errors;
+const _errs62 = errors;
+let valid12 = false;
+const _errs63 = errors;
 if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
-const err65 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err65];
-}
-else {
-vErrors.push(err65);
-}
-errors++;
-}
-if((typeof data16 == "number") && (isFinite(data16))){
-if(data16 > 9007199254740991 || isNaN(data16)){
-const err66 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
-if(vErrors === null){
-vErrors = [err66];
-}
-else {
-vErrors.push(err66);
-}
-errors++;
-}
-if(data16 < -9007199254740991 || isNaN(data16)){
-const err67 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+const err67 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err67];
 }
@@ -13469,13 +13488,9 @@ vErrors.push(err67);
 }
 errors++;
 }
-}
-var _valid6 = _errs59 === errors;
-valid11 = valid11 || _valid6;
-const _errs61 = errors;
-if(typeof data16 === "string"){
-if(func2(data16) > 256){
-const err68 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
+if((typeof data16 == "number") && (isFinite(data16))){
+if(data16 > 9007199254740991 || isNaN(data16)){
+const err68 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err68];
 }
@@ -13484,8 +13499,8 @@ vErrors.push(err68);
 }
 errors++;
 }
-if(!pattern53.test(data16)){
-const err69 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
+if(data16 < -9007199254740991 || isNaN(data16)){
+const err69 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
 if(vErrors === null){
 vErrors = [err69];
 }
@@ -13495,8 +13510,12 @@ vErrors.push(err69);
 errors++;
 }
 }
-else {
-const err70 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+var _valid7 = _errs63 === errors;
+valid12 = valid12 || _valid7;
+const _errs65 = errors;
+if(typeof data16 === "string"){
+if(func2(data16) > 256){
+const err70 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err70];
 }
@@ -13505,15 +13524,84 @@ vErrors.push(err70);
 }
 errors++;
 }
-var _valid6 = _errs61 === errors;
-valid11 = valid11 || _valid6;
-if(!valid11){
-const err71 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf",keyword:"anyOf",params:{}};
+if(!pattern53.test(data16)){
+const err71 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err71];
 }
 else {
 vErrors.push(err71);
+}
+errors++;
+}
+}
+else {
+const err72 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err72];
+}
+else {
+vErrors.push(err72);
+}
+errors++;
+}
+var _valid7 = _errs65 === errors;
+valid12 = valid12 || _valid7;
+if(!valid12){
+const err73 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err73];
+}
+else {
+vErrors.push(err73);
+}
+errors++;
+}
+else {
+errors = _errs62;
+if(vErrors !== null){
+if(_errs62){
+vErrors.length = _errs62;
+}
+else {
+vErrors = null;
+}
+}
+}
+}
+}
+else {
+const err74 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/0/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err74];
+}
+else {
+vErrors.push(err74);
+}
+errors++;
+}
+var _valid6 = _errs59 === errors;
+valid9 = valid9 || _valid6;
+const _errs67 = errors;
+if(data15 !== null){
+const err75 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err75];
+}
+else {
+vErrors.push(err75);
+}
+errors++;
+}
+var _valid6 = _errs67 === errors;
+valid9 = valid9 || _valid6;
+if(!valid9){
+const err76 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err76];
+}
+else {
+vErrors.push(err76);
 }
 errors++;
 }
@@ -13529,80 +13617,11 @@ vErrors = null;
 }
 }
 }
-}
-else {
-const err72 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/0/type",keyword:"type",params:{type: "array"}};
-if(vErrors === null){
-vErrors = [err72];
-}
-else {
-vErrors.push(err72);
-}
-errors++;
-}
-var _valid5 = _errs55 === errors;
-valid8 = valid8 || _valid5;
-const _errs63 = errors;
-if(data15 !== null){
-const err73 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/1/type",keyword:"type",params:{type: "null"}};
-if(vErrors === null){
-vErrors = [err73];
-}
-else {
-vErrors.push(err73);
-}
-errors++;
-}
-var _valid5 = _errs63 === errors;
-valid8 = valid8 || _valid5;
-if(!valid8){
-const err74 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf",keyword:"anyOf",params:{}};
-if(vErrors === null){
-vErrors = [err74];
-}
-else {
-vErrors.push(err74);
-}
-errors++;
-}
-else {
-errors = _errs54;
-if(vErrors !== null){
-if(_errs54){
-vErrors.length = _errs54;
-}
-else {
-vErrors = null;
-}
-}
-}
-}
 if(data.type !== undefined){
 let data17 = data.type;
 if(typeof data17 === "string"){
 if(func2(data17) > 1024){
-const err75 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}};
-if(vErrors === null){
-vErrors = [err75];
-}
-else {
-vErrors.push(err75);
-}
-errors++;
-}
-if(func2(data17) < 1){
-const err76 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}};
-if(vErrors === null){
-vErrors = [err76];
-}
-else {
-vErrors.push(err76);
-}
-errors++;
-}
-}
-else {
-const err77 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}};
+const err77 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}};
 if(vErrors === null){
 vErrors = [err77];
 }
@@ -13611,14 +13630,8 @@ vErrors.push(err77);
 }
 errors++;
 }
-}
-if(data.version !== undefined){
-let data18 = data.version;
-const _errs68 = errors;
-let valid12 = false;
-const _errs69 = errors;
-if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-const err78 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+if(func2(data17) < 1){
+const err78 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/minLength",keyword:"minLength",params:{limit: 1}};
 if(vErrors === null){
 vErrors = [err78];
 }
@@ -13627,9 +13640,9 @@ vErrors.push(err78);
 }
 errors++;
 }
-if((typeof data18 == "number") && (isFinite(data18))){
-if(data18 > 9007199254740991 || isNaN(data18)){
-const err79 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+}
+else {
+const err79 = {instancePath:instancePath+"/type",schemaPath:"#/properties/type/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err79];
 }
@@ -13638,8 +13651,14 @@ vErrors.push(err79);
 }
 errors++;
 }
-if(data18 < 0 || isNaN(data18)){
-const err80 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+}
+if(data.version !== undefined){
+let data18 = data.version;
+const _errs72 = errors;
+let valid13 = false;
+const _errs73 = errors;
+if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
+const err80 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err80];
 }
@@ -13648,12 +13667,9 @@ vErrors.push(err80);
 }
 errors++;
 }
-}
-var _valid7 = _errs69 === errors;
-valid12 = valid12 || _valid7;
-const _errs71 = errors;
-if(data18 !== null){
-const err81 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if((typeof data18 == "number") && (isFinite(data18))){
+if(data18 > 9007199254740991 || isNaN(data18)){
+const err81 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err81];
 }
@@ -13662,10 +13678,8 @@ vErrors.push(err81);
 }
 errors++;
 }
-var _valid7 = _errs71 === errors;
-valid12 = valid12 || _valid7;
-if(!valid12){
-const err82 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf",keyword:"anyOf",params:{}};
+if(data18 < 0 || isNaN(data18)){
+const err82 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
 if(vErrors === null){
 vErrors = [err82];
 }
@@ -13674,11 +13688,37 @@ vErrors.push(err82);
 }
 errors++;
 }
+}
+var _valid8 = _errs73 === errors;
+valid13 = valid13 || _valid8;
+const _errs75 = errors;
+if(data18 !== null){
+const err83 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err83];
+}
 else {
-errors = _errs68;
+vErrors.push(err83);
+}
+errors++;
+}
+var _valid8 = _errs75 === errors;
+valid13 = valid13 || _valid8;
+if(!valid13){
+const err84 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err84];
+}
+else {
+vErrors.push(err84);
+}
+errors++;
+}
+else {
+errors = _errs72;
 if(vErrors !== null){
-if(_errs68){
-vErrors.length = _errs68;
+if(_errs72){
+vErrors.length = _errs72;
 }
 else {
 vErrors = null;
@@ -13688,12 +13728,12 @@ vErrors = null;
 }
 }
 else {
-const err83 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
+const err85 = {instancePath,schemaPath:"#/type",keyword:"type",params:{type: "object"}};
 if(vErrors === null){
-vErrors = [err83];
+vErrors = [err85];
 }
 else {
-vErrors.push(err83);
+vErrors.push(err85);
 }
 errors++;
 }

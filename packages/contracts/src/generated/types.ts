@@ -809,8 +809,8 @@ export interface Cancelled {
  * One tensor object at one version. ``strides`` count elements; ``logicalBytes`` is ``numel() * element_size()``.
  *
  * ``object`` and ``storage`` are identities: equal shapes say nothing. ``version`` is torch's counter, null where
- * torch refuses to tell it or the tensor was gone before autograd completed it. ``logicalVersion`` numbers this
- * object's retained observations.
+ * torch refuses to tell it. It and ``requiresGrad`` are null where the tensor was gone before autograd completed them.
+ * ``logicalVersion`` numbers this object's retained observations.
  */
 export interface Value {
   device: string;
@@ -822,7 +822,7 @@ export interface Value {
   object: string;
   previousVersion: string | null;
   producer: Producer;
-  requiresGrad: boolean;
+  requiresGrad: boolean | null;
   shape: (number | string)[];
   state: string | null;
   storage: string | null;

@@ -12259,7 +12259,7 @@ return errors === 0;
 }
 validate208.evaluated = {"dynamicProps":true,"dynamicItems":false};
 
-const schema93 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"type":"boolean"},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
+const schema93 = {"additionalProperties":false,"properties":{"device":{"maxLength":1024,"minLength":1,"type":"string"},"dtype":{"maxLength":1024,"minLength":1,"type":"string"},"id":{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},"layout":{"maxLength":1024,"minLength":1,"type":"string"},"logicalBytes":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"logicalVersion":{"maximum":9007199254740991,"minimum":0,"type":"integer"},"object":{"pattern":"^t(0|[1-9][0-9]{0,9})$","type":"string"},"previousVersion":{"anyOf":[{"pattern":"^v(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"producer":{"$ref":"#/$defs/Producer"},"requiresGrad":{"anyOf":[{"type":"boolean"},{"type":"null"}]},"shape":{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},"state":{"anyOf":[{"pattern":"^p(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storage":{"anyOf":[{"pattern":"^s(0|[1-9][0-9]{0,9})$","type":"string"},{"type":"null"}]},"storageOffset":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"},{"type":"null"}]},"strides":{"anyOf":[{"items":{"anyOf":[{"maximum":9007199254740991,"minimum":-9007199254740991,"type":"integer"},{"maxLength":256,"pattern":"^[A-Za-z(*+-][^\\n]*$","type":"string"}]},"type":"array"},{"type":"null"}]},"type":{"maxLength":1024,"minLength":1,"type":"string"},"version":{"anyOf":[{"maximum":9007199254740991,"minimum":0,"type":"integer"},{"type":"null"}]}},"required":["id","object","storage","version","logicalVersion","previousVersion","producer","type","shape","strides","storageOffset","dtype","device","layout","requiresGrad","state"],"type":"object"};
 const pattern57 = new RegExp("^t(0|[1-9][0-9]{0,9})$", "u");
 const pattern63 = new RegExp("^[A-Za-z(*+-][^\\n]*$", "u");
 const pattern65 = new RegExp("^s(0|[1-9][0-9]{0,9})$", "u");
@@ -13406,10 +13406,58 @@ var valid0 = true;
 }
 if(valid0){
 if(data.requiresGrad !== undefined){
+let data9 = data.requiresGrad;
 const _errs23 = errors;
-if(typeof data.requiresGrad !== "boolean"){
-validate222.errors = [{instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/type",keyword:"type",params:{type: "boolean"}}];
+const _errs24 = errors;
+let valid2 = false;
+const _errs25 = errors;
+if(typeof data9 !== "boolean"){
+const err4 = {instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/anyOf/0/type",keyword:"type",params:{type: "boolean"}};
+if(vErrors === null){
+vErrors = [err4];
+}
+else {
+vErrors.push(err4);
+}
+errors++;
+}
+var _valid1 = _errs25 === errors;
+valid2 = valid2 || _valid1;
+const _errs27 = errors;
+if(data9 !== null){
+const err5 = {instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err5];
+}
+else {
+vErrors.push(err5);
+}
+errors++;
+}
+var _valid1 = _errs27 === errors;
+valid2 = valid2 || _valid1;
+if(!valid2){
+const err6 = {instancePath:instancePath+"/requiresGrad",schemaPath:"#/properties/requiresGrad/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err6];
+}
+else {
+vErrors.push(err6);
+}
+errors++;
+validate222.errors = vErrors;
 return false;
+}
+else {
+errors = _errs24;
+if(vErrors !== null){
+if(_errs24){
+vErrors.length = _errs24;
+}
+else {
+vErrors = null;
+}
+}
 }
 var valid0 = _errs23 === errors;
 }
@@ -13419,60 +13467,19 @@ var valid0 = true;
 if(valid0){
 if(data.shape !== undefined){
 let data10 = data.shape;
-const _errs25 = errors;
-if(errors === _errs25){
+const _errs29 = errors;
+if(errors === _errs29){
 if(Array.isArray(data10)){
-var valid2 = true;
+var valid3 = true;
 const len0 = data10.length;
 for(let i0=0; i0<len0; i0++){
 let data11 = data10[i0];
-const _errs27 = errors;
-const _errs28 = errors;
-let valid3 = false;
-const _errs29 = errors;
-if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
-const err4 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err4];
-}
-else {
-vErrors.push(err4);
-}
-errors++;
-}
-if(errors === _errs29){
-if((typeof data11 == "number") && (isFinite(data11))){
-if(data11 > 9007199254740991 || isNaN(data11)){
-const err5 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
-if(vErrors === null){
-vErrors = [err5];
-}
-else {
-vErrors.push(err5);
-}
-errors++;
-}
-else {
-if(data11 < -9007199254740991 || isNaN(data11)){
-const err6 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
-if(vErrors === null){
-vErrors = [err6];
-}
-else {
-vErrors.push(err6);
-}
-errors++;
-}
-}
-}
-}
-var _valid1 = _errs29 === errors;
-valid3 = valid3 || _valid1;
 const _errs31 = errors;
-if(errors === _errs31){
-if(typeof data11 === "string"){
-if(func2(data11) > 256){
-const err7 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
+const _errs32 = errors;
+let valid4 = false;
+const _errs33 = errors;
+if(!(((typeof data11 == "number") && (!(data11 % 1) && !isNaN(data11))) && (isFinite(data11)))){
+const err7 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err7];
 }
@@ -13481,9 +13488,10 @@ vErrors.push(err7);
 }
 errors++;
 }
-else {
-if(!pattern63.test(data11)){
-const err8 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
+if(errors === _errs33){
+if((typeof data11 == "number") && (isFinite(data11))){
+if(data11 > 9007199254740991 || isNaN(data11)){
+const err8 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err8];
 }
@@ -13492,10 +13500,9 @@ vErrors.push(err8);
 }
 errors++;
 }
-}
-}
 else {
-const err9 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(data11 < -9007199254740991 || isNaN(data11)){
+const err9 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
 if(vErrors === null){
 vErrors = [err9];
 }
@@ -13505,10 +13512,15 @@ vErrors.push(err9);
 errors++;
 }
 }
-var _valid1 = _errs31 === errors;
-valid3 = valid3 || _valid1;
-if(!valid3){
-const err10 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf",keyword:"anyOf",params:{}};
+}
+}
+var _valid2 = _errs33 === errors;
+valid4 = valid4 || _valid2;
+const _errs35 = errors;
+if(errors === _errs35){
+if(typeof data11 === "string"){
+if(func2(data11) > 256){
+const err10 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err10];
 }
@@ -13516,47 +13528,10 @@ else {
 vErrors.push(err10);
 }
 errors++;
-validate222.errors = vErrors;
-return false;
 }
 else {
-errors = _errs28;
-if(vErrors !== null){
-if(_errs28){
-vErrors.length = _errs28;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid2 = _errs27 === errors;
-if(!valid2){
-break;
-}
-}
-}
-else {
-validate222.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}}];
-return false;
-}
-}
-var valid0 = _errs25 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.state !== undefined){
-let data12 = data.state;
-const _errs33 = errors;
-const _errs34 = errors;
-let valid4 = false;
-const _errs35 = errors;
-if(errors === _errs35){
-if(typeof data12 === "string"){
-if(!pattern47.test(data12)){
-const err11 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
+if(!pattern63.test(data11)){
+const err11 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err11];
 }
@@ -13566,8 +13541,9 @@ vErrors.push(err11);
 errors++;
 }
 }
+}
 else {
-const err12 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/type",keyword:"type",params:{type: "string"}};
+const err12 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err12];
 }
@@ -13579,9 +13555,8 @@ errors++;
 }
 var _valid2 = _errs35 === errors;
 valid4 = valid4 || _valid2;
-const _errs37 = errors;
-if(data12 !== null){
-const err13 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid4){
+const err13 = {instancePath:instancePath+"/shape/" + i0,schemaPath:"#/properties/shape/items/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err13];
 }
@@ -13589,11 +13564,47 @@ else {
 vErrors.push(err13);
 }
 errors++;
+validate222.errors = vErrors;
+return false;
 }
-var _valid2 = _errs37 === errors;
-valid4 = valid4 || _valid2;
-if(!valid4){
-const err14 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs32;
+if(vErrors !== null){
+if(_errs32){
+vErrors.length = _errs32;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid3 = _errs31 === errors;
+if(!valid3){
+break;
+}
+}
+}
+else {
+validate222.errors = [{instancePath:instancePath+"/shape",schemaPath:"#/properties/shape/type",keyword:"type",params:{type: "array"}}];
+return false;
+}
+}
+var valid0 = _errs29 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.state !== undefined){
+let data12 = data.state;
+const _errs37 = errors;
+const _errs38 = errors;
+let valid5 = false;
+const _errs39 = errors;
+if(errors === _errs39){
+if(typeof data12 === "string"){
+if(!pattern47.test(data12)){
+const err14 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^p(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err14];
 }
@@ -13601,36 +13612,10 @@ else {
 vErrors.push(err14);
 }
 errors++;
-validate222.errors = vErrors;
-return false;
+}
 }
 else {
-errors = _errs34;
-if(vErrors !== null){
-if(_errs34){
-vErrors.length = _errs34;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs33 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.storage !== undefined){
-let data13 = data.storage;
-const _errs39 = errors;
-const _errs40 = errors;
-let valid5 = false;
-const _errs41 = errors;
-if(errors === _errs41){
-if(typeof data13 === "string"){
-if(!pattern65.test(data13)){
-const err15 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
+const err15 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err15];
 }
@@ -13640,8 +13625,11 @@ vErrors.push(err15);
 errors++;
 }
 }
-else {
-const err16 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/type",keyword:"type",params:{type: "string"}};
+var _valid3 = _errs39 === errors;
+valid5 = valid5 || _valid3;
+const _errs41 = errors;
+if(data12 !== null){
+const err16 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err16];
 }
@@ -13650,12 +13638,10 @@ vErrors.push(err16);
 }
 errors++;
 }
-}
 var _valid3 = _errs41 === errors;
 valid5 = valid5 || _valid3;
-const _errs43 = errors;
-if(data13 !== null){
-const err17 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(!valid5){
+const err17 = {instancePath:instancePath+"/state",schemaPath:"#/properties/state/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err17];
 }
@@ -13663,11 +13649,36 @@ else {
 vErrors.push(err17);
 }
 errors++;
+validate222.errors = vErrors;
+return false;
 }
-var _valid3 = _errs43 === errors;
-valid5 = valid5 || _valid3;
-if(!valid5){
-const err18 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf",keyword:"anyOf",params:{}};
+else {
+errors = _errs38;
+if(vErrors !== null){
+if(_errs38){
+vErrors.length = _errs38;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid0 = _errs37 === errors;
+}
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.storage !== undefined){
+let data13 = data.storage;
+const _errs43 = errors;
+const _errs44 = errors;
+let valid6 = false;
+const _errs45 = errors;
+if(errors === _errs45){
+if(typeof data13 === "string"){
+if(!pattern65.test(data13)){
+const err18 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/pattern",keyword:"pattern",params:{pattern: "^s(0|[1-9][0-9]{0,9})$"}};
 if(vErrors === null){
 vErrors = [err18];
 }
@@ -13675,34 +13686,10 @@ else {
 vErrors.push(err18);
 }
 errors++;
-validate222.errors = vErrors;
-return false;
+}
 }
 else {
-errors = _errs40;
-if(vErrors !== null){
-if(_errs40){
-vErrors.length = _errs40;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs39 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.storageOffset !== undefined){
-let data14 = data.storageOffset;
-const _errs45 = errors;
-const _errs46 = errors;
-let valid6 = false;
-const _errs47 = errors;
-if(!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))){
-const err19 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+const err19 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/0/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err19];
 }
@@ -13711,10 +13698,12 @@ vErrors.push(err19);
 }
 errors++;
 }
-if(errors === _errs47){
-if((typeof data14 == "number") && (isFinite(data14))){
-if(data14 > 9007199254740991 || isNaN(data14)){
-const err20 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+}
+var _valid4 = _errs45 === errors;
+valid6 = valid6 || _valid4;
+const _errs47 = errors;
+if(data13 !== null){
+const err20 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf/1/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err20];
 }
@@ -13723,9 +13712,10 @@ vErrors.push(err20);
 }
 errors++;
 }
-else {
-if(data14 < -9007199254740991 || isNaN(data14)){
-const err21 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+var _valid4 = _errs47 === errors;
+valid6 = valid6 || _valid4;
+if(!valid6){
+const err21 = {instancePath:instancePath+"/storage",schemaPath:"#/properties/storage/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err21];
 }
@@ -13733,17 +13723,34 @@ else {
 vErrors.push(err21);
 }
 errors++;
+validate222.errors = vErrors;
+return false;
+}
+else {
+errors = _errs44;
+if(vErrors !== null){
+if(_errs44){
+vErrors.length = _errs44;
+}
+else {
+vErrors = null;
 }
 }
 }
+var valid0 = _errs43 === errors;
 }
-var _valid4 = _errs47 === errors;
-valid6 = valid6 || _valid4;
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.storageOffset !== undefined){
+let data14 = data.storageOffset;
 const _errs49 = errors;
-if(errors === _errs49){
-if(typeof data14 === "string"){
-if(func2(data14) > 256){
-const err22 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
+const _errs50 = errors;
+let valid7 = false;
+const _errs51 = errors;
+if(!(((typeof data14 == "number") && (!(data14 % 1) && !isNaN(data14))) && (isFinite(data14)))){
+const err22 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err22];
 }
@@ -13752,9 +13759,10 @@ vErrors.push(err22);
 }
 errors++;
 }
-else {
-if(!pattern63.test(data14)){
-const err23 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
+if(errors === _errs51){
+if((typeof data14 == "number") && (isFinite(data14))){
+if(data14 > 9007199254740991 || isNaN(data14)){
+const err23 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err23];
 }
@@ -13763,10 +13771,9 @@ vErrors.push(err23);
 }
 errors++;
 }
-}
-}
 else {
-const err24 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(data14 < -9007199254740991 || isNaN(data14)){
+const err24 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
 if(vErrors === null){
 vErrors = [err24];
 }
@@ -13776,11 +13783,15 @@ vErrors.push(err24);
 errors++;
 }
 }
-var _valid4 = _errs49 === errors;
-valid6 = valid6 || _valid4;
-const _errs51 = errors;
-if(data14 !== null){
-const err25 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/2/type",keyword:"type",params:{type: "null"}};
+}
+}
+var _valid5 = _errs51 === errors;
+valid7 = valid7 || _valid5;
+const _errs53 = errors;
+if(errors === _errs53){
+if(typeof data14 === "string"){
+if(func2(data14) > 256){
+const err25 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err25];
 }
@@ -13789,10 +13800,9 @@ vErrors.push(err25);
 }
 errors++;
 }
-var _valid4 = _errs51 === errors;
-valid6 = valid6 || _valid4;
-if(!valid6){
-const err26 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf",keyword:"anyOf",params:{}};
+else {
+if(!pattern63.test(data14)){
+const err26 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
 if(vErrors === null){
 vErrors = [err26];
 }
@@ -13800,44 +13810,11 @@ else {
 vErrors.push(err26);
 }
 errors++;
-validate222.errors = vErrors;
-return false;
+}
+}
 }
 else {
-errors = _errs46;
-if(vErrors !== null){
-if(_errs46){
-vErrors.length = _errs46;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs45 === errors;
-}
-else {
-var valid0 = true;
-}
-if(valid0){
-if(data.strides !== undefined){
-let data15 = data.strides;
-const _errs53 = errors;
-const _errs54 = errors;
-let valid7 = false;
-const _errs55 = errors;
-if(errors === _errs55){
-if(Array.isArray(data15)){
-var valid8 = true;
-const len1 = data15.length;
-for(let i1=0; i1<len1; i1++){
-let data16 = data15[i1];
-const _errs57 = errors;
-const _errs58 = errors;
-let valid9 = false;
-const _errs59 = errors;
-if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
-const err27 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
+const err27 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/1/type",keyword:"type",params:{type: "string"}};
 if(vErrors === null){
 vErrors = [err27];
 }
@@ -13846,10 +13823,12 @@ vErrors.push(err27);
 }
 errors++;
 }
-if(errors === _errs59){
-if((typeof data16 == "number") && (isFinite(data16))){
-if(data16 > 9007199254740991 || isNaN(data16)){
-const err28 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
+}
+var _valid5 = _errs53 === errors;
+valid7 = valid7 || _valid5;
+const _errs55 = errors;
+if(data14 !== null){
+const err28 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf/2/type",keyword:"type",params:{type: "null"}};
 if(vErrors === null){
 vErrors = [err28];
 }
@@ -13858,9 +13837,10 @@ vErrors.push(err28);
 }
 errors++;
 }
-else {
-if(data16 < -9007199254740991 || isNaN(data16)){
-const err29 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
+var _valid5 = _errs55 === errors;
+valid7 = valid7 || _valid5;
+if(!valid7){
+const err29 = {instancePath:instancePath+"/storageOffset",schemaPath:"#/properties/storageOffset/anyOf",keyword:"anyOf",params:{}};
 if(vErrors === null){
 vErrors = [err29];
 }
@@ -13868,17 +13848,44 @@ else {
 vErrors.push(err29);
 }
 errors++;
+validate222.errors = vErrors;
+return false;
+}
+else {
+errors = _errs50;
+if(vErrors !== null){
+if(_errs50){
+vErrors.length = _errs50;
+}
+else {
+vErrors = null;
 }
 }
 }
+var valid0 = _errs49 === errors;
 }
-var _valid6 = _errs59 === errors;
-valid9 = valid9 || _valid6;
+else {
+var valid0 = true;
+}
+if(valid0){
+if(data.strides !== undefined){
+let data15 = data.strides;
+const _errs57 = errors;
+const _errs58 = errors;
+let valid8 = false;
+const _errs59 = errors;
+if(errors === _errs59){
+if(Array.isArray(data15)){
+var valid9 = true;
+const len1 = data15.length;
+for(let i1=0; i1<len1; i1++){
+let data16 = data15[i1];
 const _errs61 = errors;
-if(errors === _errs61){
-if(typeof data16 === "string"){
-if(func2(data16) > 256){
-const err30 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
+const _errs62 = errors;
+let valid10 = false;
+const _errs63 = errors;
+if(!(((typeof data16 == "number") && (!(data16 % 1) && !isNaN(data16))) && (isFinite(data16)))){
+const err30 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err30];
 }
@@ -13887,9 +13894,10 @@ vErrors.push(err30);
 }
 errors++;
 }
-else {
-if(!pattern63.test(data16)){
-const err31 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
+if(errors === _errs63){
+if((typeof data16 == "number") && (isFinite(data16))){
+if(data16 > 9007199254740991 || isNaN(data16)){
+const err31 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err31];
 }
@@ -13898,10 +13906,9 @@ vErrors.push(err31);
 }
 errors++;
 }
-}
-}
 else {
-const err32 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(data16 < -9007199254740991 || isNaN(data16)){
+const err32 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: -9007199254740991}};
 if(vErrors === null){
 vErrors = [err32];
 }
@@ -13911,10 +13918,15 @@ vErrors.push(err32);
 errors++;
 }
 }
-var _valid6 = _errs61 === errors;
-valid9 = valid9 || _valid6;
-if(!valid9){
-const err33 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf",keyword:"anyOf",params:{}};
+}
+}
+var _valid7 = _errs63 === errors;
+valid10 = valid10 || _valid7;
+const _errs65 = errors;
+if(errors === _errs65){
+if(typeof data16 === "string"){
+if(func2(data16) > 256){
+const err33 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/maxLength",keyword:"maxLength",params:{limit: 256}};
 if(vErrors === null){
 vErrors = [err33];
 }
@@ -13922,6 +13934,97 @@ else {
 vErrors.push(err33);
 }
 errors++;
+}
+else {
+if(!pattern63.test(data16)){
+const err34 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/pattern",keyword:"pattern",params:{pattern: "^[A-Za-z(*+-][^\\n]*$"}};
+if(vErrors === null){
+vErrors = [err34];
+}
+else {
+vErrors.push(err34);
+}
+errors++;
+}
+}
+}
+else {
+const err35 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf/1/type",keyword:"type",params:{type: "string"}};
+if(vErrors === null){
+vErrors = [err35];
+}
+else {
+vErrors.push(err35);
+}
+errors++;
+}
+}
+var _valid7 = _errs65 === errors;
+valid10 = valid10 || _valid7;
+if(!valid10){
+const err36 = {instancePath:instancePath+"/strides/" + i1,schemaPath:"#/properties/strides/anyOf/0/items/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err36];
+}
+else {
+vErrors.push(err36);
+}
+errors++;
+}
+else {
+errors = _errs62;
+if(vErrors !== null){
+if(_errs62){
+vErrors.length = _errs62;
+}
+else {
+vErrors = null;
+}
+}
+}
+var valid9 = _errs61 === errors;
+if(!valid9){
+break;
+}
+}
+}
+else {
+const err37 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/0/type",keyword:"type",params:{type: "array"}};
+if(vErrors === null){
+vErrors = [err37];
+}
+else {
+vErrors.push(err37);
+}
+errors++;
+}
+}
+var _valid6 = _errs59 === errors;
+valid8 = valid8 || _valid6;
+const _errs67 = errors;
+if(data15 !== null){
+const err38 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err38];
+}
+else {
+vErrors.push(err38);
+}
+errors++;
+}
+var _valid6 = _errs67 === errors;
+valid8 = valid8 || _valid6;
+if(!valid8){
+const err39 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err39];
+}
+else {
+vErrors.push(err39);
+}
+errors++;
+validate222.errors = vErrors;
+return false;
 }
 else {
 errors = _errs58;
@@ -13934,62 +14037,7 @@ vErrors = null;
 }
 }
 }
-var valid8 = _errs57 === errors;
-if(!valid8){
-break;
-}
-}
-}
-else {
-const err34 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/0/type",keyword:"type",params:{type: "array"}};
-if(vErrors === null){
-vErrors = [err34];
-}
-else {
-vErrors.push(err34);
-}
-errors++;
-}
-}
-var _valid5 = _errs55 === errors;
-valid7 = valid7 || _valid5;
-const _errs63 = errors;
-if(data15 !== null){
-const err35 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf/1/type",keyword:"type",params:{type: "null"}};
-if(vErrors === null){
-vErrors = [err35];
-}
-else {
-vErrors.push(err35);
-}
-errors++;
-}
-var _valid5 = _errs63 === errors;
-valid7 = valid7 || _valid5;
-if(!valid7){
-const err36 = {instancePath:instancePath+"/strides",schemaPath:"#/properties/strides/anyOf",keyword:"anyOf",params:{}};
-if(vErrors === null){
-vErrors = [err36];
-}
-else {
-vErrors.push(err36);
-}
-errors++;
-validate222.errors = vErrors;
-return false;
-}
-else {
-errors = _errs54;
-if(vErrors !== null){
-if(_errs54){
-vErrors.length = _errs54;
-}
-else {
-vErrors = null;
-}
-}
-}
-var valid0 = _errs53 === errors;
+var valid0 = _errs57 === errors;
 }
 else {
 var valid0 = true;
@@ -13997,8 +14045,8 @@ var valid0 = true;
 if(valid0){
 if(data.type !== undefined){
 let data17 = data.type;
-const _errs65 = errors;
-if(errors === _errs65){
+const _errs69 = errors;
+if(errors === _errs69){
 if(typeof data17 === "string"){
 if(func2(data17) > 1024){
 validate222.errors = [{instancePath:instancePath+"/type",schemaPath:"#/properties/type/maxLength",keyword:"maxLength",params:{limit: 1024}}];
@@ -14016,7 +14064,7 @@ validate222.errors = [{instancePath:instancePath+"/type",schemaPath:"#/propertie
 return false;
 }
 }
-var valid0 = _errs65 === errors;
+var valid0 = _errs69 === errors;
 }
 else {
 var valid0 = true;
@@ -14024,51 +14072,12 @@ var valid0 = true;
 if(valid0){
 if(data.version !== undefined){
 let data18 = data.version;
-const _errs67 = errors;
-const _errs68 = errors;
-let valid10 = false;
-const _errs69 = errors;
-if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
-const err37 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/type",keyword:"type",params:{type: "integer"}};
-if(vErrors === null){
-vErrors = [err37];
-}
-else {
-vErrors.push(err37);
-}
-errors++;
-}
-if(errors === _errs69){
-if((typeof data18 == "number") && (isFinite(data18))){
-if(data18 > 9007199254740991 || isNaN(data18)){
-const err38 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
-if(vErrors === null){
-vErrors = [err38];
-}
-else {
-vErrors.push(err38);
-}
-errors++;
-}
-else {
-if(data18 < 0 || isNaN(data18)){
-const err39 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
-if(vErrors === null){
-vErrors = [err39];
-}
-else {
-vErrors.push(err39);
-}
-errors++;
-}
-}
-}
-}
-var _valid7 = _errs69 === errors;
-valid10 = valid10 || _valid7;
 const _errs71 = errors;
-if(data18 !== null){
-const err40 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/1/type",keyword:"type",params:{type: "null"}};
+const _errs72 = errors;
+let valid11 = false;
+const _errs73 = errors;
+if(!(((typeof data18 == "number") && (!(data18 % 1) && !isNaN(data18))) && (isFinite(data18)))){
+const err40 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/type",keyword:"type",params:{type: "integer"}};
 if(vErrors === null){
 vErrors = [err40];
 }
@@ -14077,10 +14086,10 @@ vErrors.push(err40);
 }
 errors++;
 }
-var _valid7 = _errs71 === errors;
-valid10 = valid10 || _valid7;
-if(!valid10){
-const err41 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf",keyword:"anyOf",params:{}};
+if(errors === _errs73){
+if((typeof data18 == "number") && (isFinite(data18))){
+if(data18 > 9007199254740991 || isNaN(data18)){
+const err41 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/maximum",keyword:"maximum",params:{comparison: "<=", limit: 9007199254740991}};
 if(vErrors === null){
 vErrors = [err41];
 }
@@ -14088,21 +14097,60 @@ else {
 vErrors.push(err41);
 }
 errors++;
+}
+else {
+if(data18 < 0 || isNaN(data18)){
+const err42 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/0/minimum",keyword:"minimum",params:{comparison: ">=", limit: 0}};
+if(vErrors === null){
+vErrors = [err42];
+}
+else {
+vErrors.push(err42);
+}
+errors++;
+}
+}
+}
+}
+var _valid8 = _errs73 === errors;
+valid11 = valid11 || _valid8;
+const _errs75 = errors;
+if(data18 !== null){
+const err43 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf/1/type",keyword:"type",params:{type: "null"}};
+if(vErrors === null){
+vErrors = [err43];
+}
+else {
+vErrors.push(err43);
+}
+errors++;
+}
+var _valid8 = _errs75 === errors;
+valid11 = valid11 || _valid8;
+if(!valid11){
+const err44 = {instancePath:instancePath+"/version",schemaPath:"#/properties/version/anyOf",keyword:"anyOf",params:{}};
+if(vErrors === null){
+vErrors = [err44];
+}
+else {
+vErrors.push(err44);
+}
+errors++;
 validate222.errors = vErrors;
 return false;
 }
 else {
-errors = _errs68;
+errors = _errs72;
 if(vErrors !== null){
-if(_errs68){
-vErrors.length = _errs68;
+if(_errs72){
+vErrors.length = _errs72;
 }
 else {
 vErrors = null;
 }
 }
 }
-var valid0 = _errs67 === errors;
+var valid0 = _errs71 === errors;
 }
 else {
 var valid0 = true;

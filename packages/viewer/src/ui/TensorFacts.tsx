@@ -88,7 +88,7 @@ export function TensorFacts({ model, value }: { model: CaptureModel; value: Valu
         <Fact name="Device">{visible(value.device)}</Fact>
         <Memory value={value} />
         <Identity model={model} value={value} />
-        <Fact name="Requires grad">{value.requiresGrad ? "yes" : "no"}</Fact>
+        <Fact name="Requires grad">{value.requiresGrad === null ? "not observed" : value.requiresGrad ? "yes" : "no"}</Fact>
         <Fact name="Type">{visible(value.type)}</Fact>
         <StateFacts model={model} value={value} />
         <Fact name="Produced by">
