@@ -95,8 +95,9 @@ class _Mode(TorchDispatchMode):
         operation = guarded(self._recorder.begin, func, args, kwargs)
         if operation is None:
             return self._unbegun(func, args, kwargs)
+        way = operation[2]
         try:
-            output = call(func, args, kwargs)
+            output = func(*args, **kwargs) if way is None else way(func, args, kwargs)
         except BaseException as error:
             guarded(self._recorder.facts.fail, operation, error)
             raise

@@ -76,9 +76,7 @@ class Values:
 
     def next_version(self, ref: TensorRef, tensor: Tensor, producer: str) -> str:
         """Gives a known tensor its next value; opaque when there is no budget or nothing can be read."""
-        budget = self._budget
-        if self._count >= self._max_values or budget.left < budget.floor or budget.stopped:
-            budget.omit_value()
+        if self._is_spent():
             return opaque(type(tensor), "value_limit")
         try:
             reading = read(tensor)
@@ -120,11 +118,17 @@ class Values:
             reading = read(tensor)
         except tensors.Unreadable:
             return opaque(type(tensor), "unsupported_tensor")
-        budget = self._budget
-        if self._count >= self._max_values or budget.left < budget.floor or budget.stopped:
-            budget.omit_value()
+        if self._is_spent():
             return opaque(type(tensor), "value_limit")
         return self._record(self._add(tensor, reading[1]), reading, producer, 0, "null")
+
+    def _is_spent(self) -> bool:
+        """Whether there is no budget for one more value, which is counted as left out then."""
+        budget = self._budget
+        if self._count < self._max_values and budget.left >= budget.floor and not budget.stopped:
+            return False
+        budget.omit_value()
+        return True
 
     def _record(self, ref: TensorRef, reading: tensors.Reading, producer: str, logical: int, previous: str) -> str:
         facts, _, version, requires_grad, fake, ref.plain, ref.shape = reading
